@@ -1,0 +1,53 @@
+# Thalweg. `make run` and `make test` do everything they need, starting from Python 3.11 and Java 17.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed (set PYTHON=… if it has another name)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch .venv/ready
+
+run: setup
+	$(BIN)/python examples/run_bargains.py
+
+test: setup
+	$(BIN)/python -m pytest tests
+
+# No JVM: the compiler, the local engine and a share of the random cases.
+test-fast: setup
+	THALWEG_CASES=200 $(BIN)/python -m pytest tests -m "not spark"
+
+test-spark: setup
+	$(BIN)/python -m pytest tests -m spark
+
+# The random cases by the ten thousand, the crash test with more moments.
+test-long: setup
+	THALWEG_CASES=20000 THALWEG_SPARK_CASES=200 THALWEG_KILLS=60 $(BIN)/python -m pytest tests
+
+# Nothing of today's engine needs a service yet; the target is here so that CI has one shape.
+test-services: setup
+	@echo "no part of this version needs a service"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench-kernels: setup
+	$(BIN)/python benchmarks/kernels/bench.py
+
+bench-spark: setup
+	$(BIN)/python benchmarks/spark/bench.py
+
+clean:
+	rm -rf .venv build *.egg-info src/*.egg-info

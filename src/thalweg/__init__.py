@@ -1,0 +1,11 @@
+"""Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
+
+from thalweg.errors import ThalwegError
+from thalweg.lang import agg, window
+from thalweg.lang.app import App, Stream
+from thalweg.lang.endpoints import collect, files
+from thalweg.lang.tuples import Tuple
+
+__version__ = "0.1.0"
+
+__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "window"]

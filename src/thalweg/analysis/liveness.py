@@ -1,0 +1,61 @@
+"""Live attributes: what of each stream something downstream reads. The rest is never read from a file nor sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from thalweg.ir.expr import Expr, Record, can_raise, reads
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Function,
+    Join,
+    Map,
+    Operator,
+    Sink,
+    Split,
+    StreamRef,
+    Union,
+)
+
+
+def live_attributes(graph: LogicalGraph) -> Mapping[StreamRef, tuple[str, ...]]:
+    """Live attributes per stream, in the order of its tuple type."""
+    live: dict[StreamRef, set[str]] = {stream: set() for stream in graph.streams}
+    for operator in reversed(graph.operators):
+        for port, stream in enumerate(operator.inputs):
+            live[stream] |= _needed(graph, operator, port, live)
+    return {s: tuple(n for n in graph.type_of(s).names if n in live[s]) for s in graph.streams}
+
+
+def live_fields(record: Record, live: set[str] | frozenset[str]) -> tuple[tuple[str, Expr], ...]:
+    """The fields that must be computed: the live ones, and those whose evaluation could raise."""
+    return tuple((name, expr) for name, expr in record.fields if name in live or can_raise(expr))
+
+
+def _needed(graph: LogicalGraph, operator: Operator, port: int, live: Mapping[StreamRef, set[str]]) -> set[str]:
+    names = set(graph.type_of(operator.inputs[port]).names)
+    out = {name for p in range(len(operator.outputs)) for name in live[StreamRef(operator.name, p)]}
+    match operator:
+        case Sink() | FlatMap():
+            return names
+        case Map(function=function):
+            if not isinstance(function.expr, Record):
+                return names
+            return {name for _, field in live_fields(function.expr, out) for name in reads(field)}
+        case Filter(function=function) | Split(function=function):
+            return _reads(function, names) | out
+        case Union():
+            return out
+        case Aggregate(folds=folds):
+            arguments = (_reads(fold.argument, names) for fold in folds if fold.argument)
+            return set(operator.key or ()).union(*arguments)
+        case Join(on=on):
+            return (out & names) | set(on)
+    raise AssertionError(operator)
+
+
+def _reads(function: Function, names: set[str]) -> set[str]:
+    return names if function.expr is None else set(reads(function.expr))

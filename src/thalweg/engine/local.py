@@ -1,0 +1,78 @@
+"""The local engine: one process, no JVM. It runs the same programs as Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from thalweg.analysis.liveness import live_attributes
+from thalweg.codegen.pe import compile_plan
+from thalweg.engine.log import Epoch
+from thalweg.engine.splits import readers
+from thalweg.engine.stages import Parcel, Passed, first_failure, run_source_pe, run_stateful_pe, run_stateless_pe
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.order import merge
+
+Buckets = dict[int, bytes]
+
+
+class _Store:
+    """The buckets of one channel: what this epoch writes is kept apart until the epoch is whole."""
+
+    def __init__(self, committed: Buckets) -> None:
+        self.committed, self.written = committed, Buckets()
+
+    def get(self, bucket: int) -> bytes | None:
+        return self.committed.get(bucket)
+
+    def put(self, bucket: int, data: bytes) -> None:
+        self.written[bucket] = data
+
+
+class LocalEngine:
+    """A plan at work. `state` is everything it remembers: (stage, channel) to buckets."""
+
+    def __init__(self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
+        self.plan = plan
+        self.programs = compile_plan(plan)
+        live = live_attributes(plan.graph)
+        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources})
+        self.state = state if state is not None else {}
+
+    def run_epoch(self, epoch: Epoch) -> Mapping[str, Frame | None]:
+        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed."""
+        passed = Passed([])
+        stores: dict[tuple[int, int], _Store] = {}
+        parcels = self._source_stage(epoch, passed)
+        for stage in range(1, len(self.programs)):
+            parcels = self._stage(stage, parcels, stores, passed)
+        if (failure := first_failure(passed.failures)) is not None:
+            raise failure
+        for place, store in stores.items():
+            self.state.setdefault(place, {}).update(store.written)
+        wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
+        return {name: merge([p.frame for p in parcels if p.wire == wire]) for name, wire in wires.items()}
+
+    def _source_stage(self, epoch: Epoch, passed: Passed) -> list[Parcel]:
+        first, *others = self.programs[0]
+        parcels: list[Parcel] = []
+        for channel, pieces in enumerate(epoch.spread(self.plan.channels)):
+            sent = run_source_pe(first, self.readers, pieces, channel, passed)
+            for program in others:
+                sent = run_stateless_pe(program, sent, passed)
+            parcels += sent
+        return parcels
+
+    def _stage(
+        self, stage: int, parcels: list[Parcel], stores: dict[tuple[int, int], _Store], passed: Passed
+    ) -> list[Parcel]:
+        first, *others = self.programs[stage]
+        result: list[Parcel] = []
+        for channel in range(self.plan.channels):
+            store = stores[stage, channel] = _Store(self.state.get((stage, channel), {}))
+            mine = [p for p in parcels if p.channel == channel]
+            sent = run_stateful_pe(first, channel, mine, store, passed)
+            for program in others:
+                sent = run_stateless_pe(program, sent, passed)
+            result += sent
+        return result

@@ -1,0 +1,112 @@
+"""The input log: which splits were taken in which order, which rows of each, and where the epochs were cut.
+
+The answer is a function of this log. It lies beside the checkpoint, one small file per epoch, and is written before
+anything else happens in an epoch; whoever replays an epoch, replays this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from thalweg.engine.storage import write_atomically
+from thalweg.errors import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows start..stop of one split (a file), as the file was when it was taken. `rows` is the whole file's count."""
+
+    source: str
+    split: int
+    path: str
+    start: int
+    stop: int
+    rows: int
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a chunk, with the position of its first tuple in the epoch."""
+
+    chunk: Chunk
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One entry: chunks by source and split. The final epoch has no chunks: it closes what is open."""
+
+    number: int
+    chunks: tuple[Chunk, ...]
+    final: bool = False
+
+    @property
+    def tuples(self) -> int:
+        return sum(c.stop - c.start for c in self.chunks)
+
+    def pieces(self) -> Iterator[Piece]:
+        """The chunks with their positions. Positions count the epoch's tuples in the order (source, split, row)."""
+        position = 0
+        for chunk in self.chunks:
+            yield Piece(chunk, position)
+            position += chunk.stop - chunk.start
+
+    def spread(self, parts: int) -> list[list[Piece]]:
+        """Contiguous, balanced parts of the epoch, for readers that work in parallel."""
+        bounds = [self.tuples * i // parts for i in range(parts + 1)]
+        return [list(self._between(a, b)) for a, b in pairwise(bounds)]
+
+    def _between(self, first: int, last: int) -> Iterator[Piece]:
+        for piece in self.pieces():
+            chunk = piece.chunk
+            start = max(chunk.start, chunk.start + first - piece.position)
+            stop = min(chunk.stop, chunk.start + last - piece.position)
+            if start < stop:
+                yield Piece(replace(chunk, start=start, stop=stop), piece.position + start - chunk.start)
+
+    def as_json(self) -> str:
+        return json.dumps({"epoch": self.number, "final": self.final, "chunks": [asdict(c) for c in self.chunks]})
+
+    @staticmethod
+    def from_json(text: str) -> Epoch:
+        document = json.loads(text)
+        return Epoch(document["epoch"], tuple(Chunk(**c) for c in document["chunks"]), document["final"])
+
+    def digest(self) -> str:
+        return hashlib.sha256(self.as_json().encode()).hexdigest()[:16]
+
+
+class InputLog:
+    """The log's files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _file(self, number: int) -> Path:
+        return self.folder / f"{number:010d}.json"
+
+    def get(self, number: int) -> Epoch | None:
+        file = self._file(number)
+        return Epoch.from_json(file.read_text()) if file.exists() else None
+
+    def __getitem__(self, number: int) -> Epoch:
+        found = self.get(number)
+        if found is None:
+            raise CheckpointError(f"epoch {number} is missing from the input log", found=str(self._file(number)))
+        return found
+
+    def append(self, epoch: Epoch) -> None:
+        write_atomically(self._file(epoch.number), epoch.as_json().encode())
+
+    def __iter__(self) -> Iterator[Epoch]:
+        number = 0
+        while (epoch := self.get(number)) is not None:
+            yield epoch
+            number += 1

@@ -1,0 +1,80 @@
+"""What every engine does with the programs of a stage; only transport and state differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from thalweg.engine.log import Piece
+from thalweg.engine.splits import Reader
+from thalweg.errors import TupleError
+from thalweg.runtime.container import Container, Failure, Output, Program
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.state import BucketStore
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A frame on its way: the channel it goes to and the wire it belongs to."""
+
+    channel: int
+    wire: int
+    frame: Frame
+
+
+@dataclass(slots=True)
+class Passed:
+    """Failures found on the way; they travel beside the parcels."""
+
+    failures: list[Failure]
+
+
+def run_source_pe(
+    program: Program, readers: dict[str, Reader], pieces: Sequence[Piece], channel: int, passed: Passed
+) -> Iterator[Parcel]:
+    """The first PE of stage 0, over the pieces that one task reads."""
+    for piece in pieces:
+        for frame in readers[piece.chunk.source].frames(piece, program.frame_rows):
+            container = Container(program)
+            container.run_sources({piece.chunk.source: frame})
+            yield from _sent(container.output, channel, passed)
+
+
+def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
+    """A PE without state, over the parcels of a channel, each by itself."""
+    for parcel in parcels:
+        if parcel.wire in program.consumes:
+            container = Container(program)
+            container.run_frame(parcel.wire, parcel.frame)
+            yield from _sent(container.output, parcel.channel, passed)
+        if parcel.wire in program.forwards:
+            yield parcel
+
+
+def run_stateful_pe(
+    program: Program, channel: int, parcels: Iterable[Parcel], store: BucketStore, passed: Passed
+) -> Iterator[Parcel]:
+    """The PE with state behind an exchange, over all parcels of one channel in one epoch."""
+    arrived: dict[int, list[Frame]] = {}
+    for parcel in parcels:
+        if parcel.wire in program.consumes:
+            arrived.setdefault(parcel.wire, []).append(parcel.frame)
+        if parcel.wire in program.forwards:
+            yield parcel
+    container = Container(program, store)
+    container.run_epoch(arrived)
+    yield from _sent(container.output, channel, passed)
+
+
+def _sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
+    passed.failures += output.failures
+    for wire, to, frame in output.frames:
+        yield Parcel(channel if to is None else to, wire, frame)
+
+
+def first_failure(failures: Sequence[Failure]) -> TupleError | None:
+    """The failure that the reference would have met."""
+    if not failures:
+        return None
+    first = min(failures)
+    return TupleError(first.message, operator=first.operator, where=first.where, found=first.row)

@@ -1,0 +1,96 @@
+"""Where in the user's program a call stands, and what the user called its result."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import sys
+from functools import lru_cache
+from types import CodeType, FrameType
+
+from thalweg.errors import Where
+
+Span = tuple[int, int, int, int]  # first line, last line, first column, last column
+
+
+def user_frame() -> FrameType:
+    """The innermost frame outside of Thalweg's own front end."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("thalweg.lang"):
+        frame = frame.f_back
+    assert frame is not None
+    return frame
+
+
+def call_place(frame: FrameType) -> Where:
+    return Where(frame.f_code.co_filename, frame.f_lineno)
+
+
+def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
+    """The variable that the statement of the current call assigns, and whether the call is its whole value.
+
+    `vwap = trades.aggregate(…)` names the aggregate `vwap`; a call inside a longer chain is only a part of it.
+    """
+    span = _span(frame)
+    tree = parse_file(frame.f_code.co_filename)
+    if span is None or tree is None:
+        return None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if len(targets) == 1 and isinstance(targets[0], ast.Name) and _inside(span, node_span(node.value)):
+            # Only the end is compared: a method call over several lines is reported to start at its last line.
+            return targets[0].id, (span[1], span[3]) == node_span(node.value)[1::2]
+    return None
+
+
+def _span(frame: FrameType) -> Span | None:
+    positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    return None if positions is None else complete(positions)
+
+
+def complete(positions: tuple[int | None, int | None, int | None, int | None]) -> Span | None:
+    first, last, start, end = positions
+    if first is None or last is None or start is None or end is None:
+        return None
+    return first, last, start, end
+
+
+def node_span(node: ast.expr | ast.stmt) -> Span:
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return (outer[0], outer[2]) <= (inner[0], inner[2]) and (inner[1], inner[3]) <= (outer[1], outer[3])
+
+
+@lru_cache(maxsize=256)
+def parse_file(file: str) -> ast.Module | None:
+    """The syntax tree of a source file, or None where its text is not at hand (a shell, a notebook without a cache)."""
+    lines = linecache.getlines(file)
+    if not lines:
+        return None
+    try:
+        return ast.parse("".join(lines))
+    except SyntaxError:
+        return None
+
+
+def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
+    """The syntax of a function, found by the exact positions that its byte code carries."""
+    tree = parse_file(code.co_filename)
+    if tree is None:
+        return None
+    spans = {span for span in map(complete, code.co_positions()) if span is not None}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node_span(node.body) in spans:
+            return node
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
+    return None

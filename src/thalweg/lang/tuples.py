@@ -1,0 +1,83 @@
+"""`tw.Tuple`: how a user declares a tuple type."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from typing import Any, ClassVar
+
+from thalweg.errors import GraphError, Where
+from thalweg.ir.types import PYTHON_TYPES, TupleType
+
+
+class Tuple:
+    """Base of tuple types: subclass it and annotate the attributes.
+
+    class Tick(tw.Tuple):
+        symbol: str
+        price: float
+    """
+
+    tuple_type: ClassVar[TupleType]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__annotations__" in cls.__dict__:  # the runtime derives row classes that declare nothing new
+            cls.tuple_type = _read_annotations(cls)
+
+    def __init__(self, *values: object, **named: object) -> None:
+        names = self.tuple_type.names
+        if len(values) > len(names) or not named.keys() <= set(names[len(values) :]):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
+        given = dict(zip(names, values, strict=False)) | named
+        if len(given) != len(names):
+            raise TypeError(f"{type(self).__name__} needs {', '.join(n for n in names if n not in given)}")
+        self.__dict__.update(given)
+
+    def _values(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.tuple_type.names if hasattr(self, name)}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tuple) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values().values()))
+
+    def __repr__(self) -> str:
+        return f"{self.tuple_type.name}({', '.join(f'{n}={v!r}' for n, v in self._values().items())})"
+
+
+def _read_annotations(cls: type[Tuple]) -> TupleType:
+    where = _class_place(cls)
+    try:
+        hints = typing.get_type_hints(cls, include_extras=False)
+    except NameError as error:
+        raise GraphError(f"tuple type {cls.__name__}: {error}", where=where) from None
+    attributes = []
+    for name, hint in hints.items():
+        if name == "tuple_type":
+            continue
+        kind = PYTHON_TYPES.get(hint)
+        if kind is None:
+            known = ", ".join(t.__name__ for t in PYTHON_TYPES)
+            found = getattr(hint, "__name__", str(hint))
+            raise GraphError(
+                f"attribute {name} of {cls.__name__} has an unknown type", where=where, expected=known, found=found
+            )
+        if name.startswith("_") or hasattr(Tuple, name):
+            raise GraphError(
+                f"attribute name {name} of {cls.__name__} is reserved",
+                where=where,
+                expected="a name that does not start with _ and is no attribute of tw.Tuple",
+            )
+        attributes.append((name, kind))
+    return TupleType(cls.__name__, tuple(attributes), cls)
+
+
+def _class_place(cls: type) -> Where | None:
+    frame = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != cls.__module__:
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return Where(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,101 @@
+"""Fuse operators into PEs and line the PEs up in stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, Sink, Source, StreamRef
+from thalweg.ir.partitioning import kept_route
+from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Operators of one group share a PE wherever no exchange must stand between them.
+
+    before: ticks, trades, quotes, vwap (by symbol, degree 2), join (on symbol, degree 2)
+    after (one group): stage 0: pe ticks trades quotes; stage 1: pe vwap join
+    after (each its own group): stage 0: pe ticks, pe trades, pe quotes; stage 1: pe vwap; stage 2: pe join
+    must not fire: across an exchange. An operator with state whose key differs from the partitioning of its
+    input starts a new stage, whatever its group.
+    """
+
+    groups: Mapping[str, str]
+
+    @classmethod
+    def all(cls, graph: LogicalGraph) -> Fuse:
+        return cls({o.name: "all" for o in graph.operators})
+
+    @classmethod
+    def none(cls, graph: LogicalGraph) -> Fuse:
+        return cls({o.name: o.name for o in graph.operators})
+
+    @classmethod
+    def by_name(cls, mode: str, graph: LogicalGraph) -> Fuse:
+        makers = {"all": cls.all, "none": cls.none}
+        if mode not in makers:
+            raise PlanError("unknown fusion", expected="all or none", found=mode, hint=did_you_mean(mode, makers))
+        return makers[mode](graph)
+
+    def run(self, graph: LogicalGraph, degrees: Mapping[str, int], buckets: int, frame_rows: int) -> PhysicalPlan:
+        line = _Line(graph, self.groups, degrees, buckets, frame_rows)
+        for operator in graph.operators:
+            if not isinstance(operator, Sink):
+                line.add(operator)
+        return line.plan()
+
+
+class _Line:
+    """The plan under construction: for each stage its PEs, for each PE its operators and their groups."""
+
+    def __init__(
+        self, graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
+    ) -> None:
+        self.graph, self.groups, self.degrees = graph, groups, degrees
+        self.buckets, self.frame_rows = buckets, frame_rows
+        self.stages: list[list[list[str]]] = [[[s.name for s in graph.sources]]]
+        self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.sources}
+        self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.sources}
+
+    def plan(self) -> PhysicalPlan:
+        stages = tuple(Stage(tuple(PE(tuple(names)) for names in stage)) for stage in self.stages)
+        return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows)
+
+    def add(self, operator: Operator) -> None:
+        if isinstance(operator, Source):
+            return
+        stage, pe = self._stateless_place(operator) if operator.key is None else self._stateful_place(operator)
+        if stage == len(self.stages):
+            self.stages.append([])
+        if pe == len(self.stages[stage]):
+            self.stages[stage].append([])
+        self.stages[stage][pe].append(operator.name)
+        self.place[operator.name] = stage, pe
+        known = kept_route(self.plan(), operator, self.parts)
+        self.parts |= {StreamRef(operator.name, port): known for port in range(len(operator.outputs))}
+
+    def _stateless_place(self, operator: Operator) -> tuple[int, int]:
+        stage, earliest = max(self.place[s.operator] for s in operator.inputs)
+        pes = self.stages[stage]
+        for pe in range(earliest, len(pes)):
+            if self._shares_group(operator, pes[pe]):
+                return stage, pe
+        return stage, len(pes)
+
+    def _stateful_place(self, operator: Operator) -> tuple[int, int]:
+        stage = max(self._earliest_stage(operator, stream) for stream in operator.inputs)
+        while stage < len(self.stages) and not self._shares_group(operator, self.stages[stage][0]):
+            stage += 1  # one stage holds one PE with state: another group's must wait for the next exchange
+        return stage, 0
+
+    def _earliest_stage(self, operator: Operator, stream: StreamRef) -> int:
+        stage, pe = self.place[stream.operator]
+        same_pe = stage > 0 and pe == 0 and self._shares_group(operator, self.stages[stage][0])
+        kept = self.parts[stream] == self.plan().route_into(operator)
+        return stage if same_pe and kept else stage + 1
+
+    def _shares_group(self, operator: Operator, names: list[str]) -> bool:
+        return self.groups[operator.name] in {self.groups[name] for name in names}

@@ -1,0 +1,133 @@
+"""What generated expressions call where numpy and Python could disagree.
+
+Each function either returns exactly what Python would, or raises `Fallback`; then the frame takes the row path.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
+from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values
+
+_EXACT = 2**53  # from here on an int may not equal its float
+
+
+class Fallback(Exception):
+    """This frame must take the row path."""
+
+
+def _bounds(value: Any) -> tuple[int, int]:
+    if isinstance(value, np.ndarray):
+        return (int(value.min()), int(value.max())) if value.size else (0, 0)
+    return int(value), int(value)
+
+
+def _fits(*results: int) -> None:
+    if min(results) < INT64_MIN or max(results) > INT64_MAX:
+        raise Fallback
+
+
+def add_int(a: Any, b: Any) -> Any:
+    (a_low, a_high), (b_low, b_high) = _bounds(a), _bounds(b)
+    _fits(a_low + b_low, a_high + b_high)
+    return a + b
+
+
+def sub_int(a: Any, b: Any) -> Any:
+    (a_low, a_high), (b_low, b_high) = _bounds(a), _bounds(b)
+    _fits(a_low - b_high, a_high - b_low)
+    return a - b
+
+
+def mul_int(a: Any, b: Any) -> Any:
+    _fits(*(x * y for x in _bounds(a) for y in _bounds(b)))
+    return a * b
+
+
+def floordiv_int(a: Any, b: Any) -> Any:
+    nonzero(b)
+    _fits(-_bounds(a)[0])  # the least int divided by -1 wraps
+    return a // b
+
+
+def mod_int(a: Any, b: Any) -> Any:
+    nonzero(b)
+    _fits(-_bounds(a)[0])
+    return a % b
+
+
+def neg_int(a: Any) -> Any:
+    _fits(-_bounds(a)[0])
+    return -a
+
+
+def abs_int(a: Any) -> Any:
+    _fits(-_bounds(a)[0])
+    return abs(a)
+
+
+def exact(a: Any) -> Any:
+    """Ints about to be compared with, or divided as, floats: Python does that exactly, numpy through float64."""
+    low, high = _bounds(a)
+    if low < -_EXACT or high > _EXACT:
+        raise Fallback
+    return a
+
+
+def nonzero(b: Any) -> Any:
+    """Divisors: Python raises on zero."""
+    if np.any(b == 0):
+        raise Fallback
+    return b
+
+
+def same_text(a: Any, b: Any) -> Any:
+    if isinstance(a, Coded) and isinstance(b, Coded):
+        in_a = pc.index_in(b.values, value_set=a.values).fill_null(-1).to_numpy()
+        return a.codes == in_a[b.codes]
+    if isinstance(b, Coded):
+        a, b = b, a
+    if isinstance(a, Coded):
+        found = pc.index_in(pa.scalar(b, pa.string()), value_set=a.values).as_py()
+        return np.zeros(len(a), np.bool_) if found is None else a.codes == found
+    return a == b
+
+
+def column(value: Any, rows: int, kind: AttributeType) -> Column:
+    """The result of an expression as a column: a constant stands in every row."""
+    if isinstance(value, Coded | np.ndarray):
+        return value
+    if isinstance(value, str):
+        return Coded(np.zeros(rows, np.int32), pa.array([value], pa.string())) if rows else from_values([], kind)
+    return np.full(rows, value, DTYPES[kind])
+
+
+def ports(value: Any, rows: int, count: int, kind: AttributeType) -> Array:
+    """A split's port numbers; one outside of the range is an error, which the row path reports."""
+    numbers = column(value, rows, kind)
+    assert isinstance(numbers, np.ndarray)
+    low, high = _bounds(numbers)
+    if low < 0 or high >= count:
+        raise Fallback
+    return numbers
+
+
+def plain(values: Array) -> Array:
+    """Values about to be compared by min or max: Python keeps the older of NaNs and of zeros of both signs."""
+    if values.dtype == np.float64 and (np.isnan(values).any() or (np.signbit(values) & (values == 0)).any()):
+        raise Fallback
+    return values
+
+
+def summable(values: Array, carried: Array) -> Array:
+    """Values about to be summed: no partial sum may leave 64 bits."""
+    if values.dtype == np.int64 and values.size:
+        reach = max(abs(x) for x in _bounds(values)) * values.size + max((abs(x) for x in _bounds(carried)), default=0)
+        if reach > INT64_MAX:
+            raise Fallback
+    return values

@@ -1,0 +1,65 @@
+"""The row path: user functions called tuple by tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from thalweg.ir.types import AttributeType, TupleType, conform
+from thalweg.runtime.columns import Column, from_values, to_list
+from thalweg.runtime.frame import Frame
+
+_classes: dict[tuple[TupleType, tuple[str, ...]], type] = {}
+
+
+def row_maker(tuple_type: TupleType, names: Sequence[str]) -> type:
+    """A class for tuples with these attributes, derived from the user's own where there is one."""
+    wanted = tuple_type, tuple(names)
+    if wanted not in _classes:
+        _classes[wanted] = _make(tuple_type, wanted[1])
+    return _classes[wanted]
+
+
+def _make(tuple_type: TupleType, names: tuple[str, ...]) -> type:
+    body = "; ".join(f"self.{n} = {n}" for n in names) or "pass"
+    namespace: dict[str, Any] = {}
+    exec(f"def __init__(self, {', '.join(names)}): {body}", namespace)
+    members: dict[str, Any] = {"__slots__": names, "__init__": namespace["__init__"]}
+    if tuple_type.python is None:
+        members["__repr__"] = lambda row: f"{tuple_type.name}({', '.join(f'{n}={getattr(row, n)!r}' for n in names)})"
+    bases = (tuple_type.python,) if tuple_type.python else ()
+    return type(tuple_type.name, bases, members)
+
+
+def rows(frame: Frame, tuple_type: TupleType) -> Iterator[Any]:
+    """The tuples of a frame, one at a time."""
+    make = row_maker(tuple_type, tuple(frame.columns))
+    if not frame.columns:
+        return (make() for _ in range(len(frame)))
+    return map(make, *(to_list(column) for column in frame.columns.values()))
+
+
+def unpack(result: Any, tuple_type: TupleType) -> tuple[Any, ...]:
+    """What a user's function returned (a dict, or an object with the attributes) as values of the declared types."""
+    if isinstance(result, Mapping):
+        if result.keys() != set(tuple_type.names):
+            raise TypeError(
+                f"expected the attributes {', '.join(tuple_type.names)}, found {', '.join(map(str, result))}"
+            )
+        return tuple(_conform(name, result[name], kind) for name, kind in tuple_type.attributes)
+    if all(hasattr(result, name) for name in tuple_type.names):
+        return tuple(_conform(name, getattr(result, name), kind) for name, kind in tuple_type.attributes)
+    raise TypeError(f"expected a dict or a tuple with {', '.join(tuple_type.names)}, found {result!r}")
+
+
+def _conform(name: str, value: Any, kind: AttributeType) -> Any:
+    try:
+        return conform(value, kind)
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def columns_of(values: Iterable[tuple[Any, ...]], tuple_type: TupleType) -> dict[str, Column]:
+    """Unpacked tuples as columns."""
+    transposed = list(zip(*values, strict=True)) or [()] * len(tuple_type.attributes)
+    return {n: from_values(v, kind) for (n, kind), v in zip(tuple_type.attributes, transposed, strict=True)}

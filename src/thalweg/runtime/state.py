@@ -1,0 +1,156 @@
+"""State: tables of keys in buckets. Only dirty buckets are written.
+
+A bucket is one binary value in the store of its channel: a JSON header, then one Arrow IPC stream per operator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.errors import CheckpointError
+from thalweg.runtime.columns import Array, Column, concat, from_arrow, take, to_arrow
+from thalweg.runtime.folds import ranges
+from thalweg.runtime.keys import Keys, buckets_of
+
+STATE_VERSION = 1
+
+
+class BucketStore(Protocol):
+    """Where the buckets of one channel are kept between epochs."""
+
+    def get(self, bucket: int) -> bytes | None: ...
+
+    def put(self, bucket: int, data: bytes) -> None: ...
+
+
+class Table:
+    """The state of one operator: a row per key. Columns are plain, or ragged (a list per key)."""
+
+    def __init__(self, columns: Mapping[str, Column], ragged: frozenset[str] = frozenset()) -> None:
+        self.keys: pa.Array | None = None
+        self.buckets: Array = np.zeros(0, np.int64)
+        self.columns: dict[str, Column] = {name: take(c, np.zeros(0, np.int64)) for name, c in columns.items()}
+        self.offsets: Array = np.zeros(1, np.int64)
+        self.ragged = ragged
+
+    def __len__(self) -> int:
+        return len(self.buckets)
+
+    def find(self, distinct: pa.Array) -> Array:
+        """The row of each key, or -1."""
+        if self.keys is None:
+            return np.full(len(distinct), -1, np.int64)
+        found: Array = pc.index_in(distinct, value_set=self.keys).fill_null(-1).to_numpy().astype(np.int64)
+        return found
+
+    def append(self, keys: pa.Array, buckets: Array, columns: Mapping[str, Column], lengths: Array) -> None:
+        """Rows of keys that the table does not have; `lengths` of their lists."""
+        self.keys = keys if self.keys is None else pa.concat_arrays([self.keys, keys])
+        self.buckets = np.concatenate([self.buckets, buckets])
+        self.columns = {name: concat([c, columns[name]]) for name, c in self.columns.items()}
+        self.offsets = np.concatenate([self.offsets, self.offsets[-1] + np.cumsum(lengths)])
+
+    def update(self, rows: Array, columns: Mapping[str, Column]) -> None:
+        """New values of plain columns in these rows."""
+        source = np.arange(len(self))
+        source[rows] = len(self) + np.arange(len(rows))
+        for name, values in columns.items():
+            self.columns[name] = take(concat([self.columns[name], values]), source)
+
+    def update_lists(self, rows: Array, columns: Mapping[str, Column], lengths: Array) -> None:
+        """New lists in these rows: all ragged columns at once, because they share their lengths."""
+        starts, counts = self.offsets[:-1].copy(), np.diff(self.offsets)
+        starts[rows] = self.offsets[-1] + np.cumsum(lengths) - lengths
+        counts[rows] = lengths
+        source = ranges(starts, counts)
+        for name in self.ragged:
+            self.columns[name] = take(concat([self.columns[name], columns[name]]), source)
+        self.offsets = np.append(0, np.cumsum(counts))
+
+    def encode(self, bucket: int) -> bytes:
+        rows = np.flatnonzero(self.buckets == bucket)
+        lengths = np.diff(self.offsets)[rows]
+        inner = ranges(self.offsets[:-1][rows], lengths)
+        arrays = {"key": pa.nulls(0) if self.keys is None else self.keys.take(pa.array(rows))}
+        list_offsets = pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32))
+        for name, column in self.columns.items():
+            part = _flat(to_arrow(take(column, inner if name in self.ragged else rows)))
+            arrays[name] = pa.ListArray.from_arrays(list_offsets, part) if name in self.ragged else part
+        batch = pa.RecordBatch.from_pydict(arrays)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return bytes(sink.getvalue().to_pybytes())
+
+    def decode(self, bucket: int, data: memoryview) -> None:
+        with pa.ipc.open_stream(data) as reader:
+            batch = reader.read_next_batch()
+        if not batch.num_rows:
+            return
+        lengths = np.zeros(batch.num_rows, np.int64)
+        columns: dict[str, Column] = {}
+        for name in self.columns:
+            array = batch.column(name)
+            if name in self.ragged:
+                lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+                array = array.values
+            columns[name] = from_arrow(array)
+        self.append(batch.column("key"), np.full(batch.num_rows, bucket, np.int64), columns, lengths)
+
+
+def _flat(array: pa.Array) -> pa.Array:
+    """Strings as strings: a stored dictionary would keep values that are long gone."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+class State:
+    """The state of one PE on one channel during one epoch: tables filled from buckets as keys appear."""
+
+    def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Table]) -> None:
+        self.store, self.buckets, self.tables = store, buckets, tables
+        self.loaded: set[int] = set()
+        self.dirty: set[int] = set()
+
+    def rows(self, operator: str, keys: Keys, *, writes: bool) -> tuple[Table, Array, Array]:
+        """The operator's table, the row of each distinct key (-1: none yet), and the keys' buckets."""
+        buckets = buckets_of(keys.distinct, self.buckets)
+        touched = np.unique(buckets).tolist()
+        for bucket in touched:
+            self._load(bucket)
+        if writes:
+            self.dirty.update(touched)
+        table = self.tables[operator]
+        return table, table.find(keys.distinct), buckets
+
+    def _load(self, bucket: int) -> None:
+        if bucket in self.loaded:
+            return
+        self.loaded.add(bucket)
+        data = self.store.get(bucket)
+        if data is None:
+            return
+        view = memoryview(data)
+        size = int.from_bytes(view[:4], "little")
+        header = json.loads(bytes(view[4 : 4 + size]))
+        if header["version"] != STATE_VERSION:
+            raise CheckpointError(
+                "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
+            )
+        start = 4 + size
+        for operator, length in header["operators"]:
+            self.tables[operator].decode(bucket, view[start : start + length])
+            start += length
+
+    def commit(self) -> None:
+        """Write the dirty buckets back."""
+        for bucket in sorted(self.dirty):
+            parts = [(name, table.encode(bucket)) for name, table in self.tables.items()]
+            header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
+            self.store.put(bucket, b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)]))
+        self.dirty.clear()
