@@ -8,4 +8,12 @@ from thalweg.lang.tuples import Tuple
 
 __version__ = "0.1.0"
 
-__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "window"]
+__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "run", "window"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "run":  # loaded when used: a graph can be built without the engines
+        from thalweg.api import run
+
+        return run
+    raise AttributeError(f"module thalweg has no attribute {name!r}")

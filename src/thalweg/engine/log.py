@@ -105,6 +105,10 @@ class InputLog:
     def append(self, epoch: Epoch) -> None:
         write_atomically(self._file(epoch.number), epoch.as_json().encode())
 
+    def written_at(self, number: int) -> float:
+        """When the epoch was cut, in seconds since 1970."""
+        return self._file(number).stat().st_mtime
+
     def __iter__(self) -> Iterator[Epoch]:
         number = 0
         while (epoch := self.get(number)) is not None:

@@ -9,17 +9,25 @@ from thalweg.engine.log import Piece
 from thalweg.engine.splits import Reader
 from thalweg.errors import TupleError
 from thalweg.runtime.container import Container, Failure, Output, Program
-from thalweg.runtime.frame import Frame
+from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.state import BucketStore
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A frame on its way: the channel it goes to and the wire it belongs to."""
+    """A frame on its way: its channel and its wire. Whoever only passes it on leaves it sealed."""
 
     channel: int
     wire: int
-    frame: Frame
+    content: Frame | bytes
+
+    @property
+    def frame(self) -> Frame:
+        return self.content if isinstance(self.content, Frame) else decode(self.content)
+
+    @property
+    def sealed(self) -> bytes:
+        return encode(self.content) if isinstance(self.content, Frame) else self.content
 
 
 @dataclass(slots=True)

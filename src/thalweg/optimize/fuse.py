@@ -56,12 +56,17 @@ class _Line:
     ) -> None:
         self.graph, self.groups, self.degrees = graph, groups, degrees
         self.buckets, self.frame_rows = buckets, frame_rows
+        self.declared = {o.name: i for i, o in enumerate(graph.operators)}
         self.stages: list[list[list[str]]] = [[[s.name for s in graph.sources]]]
         self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.sources}
         self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.sources}
 
     def plan(self) -> PhysicalPlan:
-        stages = tuple(Stage(tuple(PE(tuple(names)) for names in stage)) for stage in self.stages)
+        # A source may be declared behind operators that already stand in the first PE.
+        stages = tuple(
+            Stage(tuple(PE(tuple(sorted(names, key=self.declared.__getitem__))) for names in stage))
+            for stage in self.stages
+        )
         return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows)
 
     def add(self, operator: Operator) -> None:

@@ -1,0 +1,49 @@
+"""What the package offers beside the language: `tw.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, run_local
+from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.lang.app import App
+from thalweg.optimize.passes import make_plan
+
+
+def run(
+    app: App,
+    *,
+    engine: str = "spark",
+    degree: int = 1,
+    fuse: str = "all",
+    checkpoint: str | Path | None = None,
+    follow: bool = False,
+    max_tuples_per_epoch: int = DEFAULT_MAX_TUPLES,
+    overwrite: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> RunResult:
+    """Run an application from a program of your own; `thalweg run` does the same from the shell."""
+    options = RunOptions(
+        checkpoint=Path(checkpoint) if checkpoint is not None else None,
+        follow=follow,
+        max_tuples_per_epoch=max_tuples_per_epoch,
+        overwrite=overwrite,
+        master=master,
+        conf=conf or {},
+    )
+    return run_plan(make_plan(app.graph(), degree=degree, fuse=fuse), engine, options)
+
+
+def run_plan(plan: PhysicalPlan, engine: str, options: RunOptions, watch: Watch = lambda report: None) -> RunResult:
+    if engine == "local":
+        return run_local(plan, options, watch)
+    if engine == "spark":
+        from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second
+
+        return run_spark(plan, options, watch)
+    raise PlanError(
+        "unknown engine", expected="spark or local", found=engine, hint=did_you_mean(engine, ("spark", "local"))
+    )

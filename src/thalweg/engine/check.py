@@ -1,0 +1,107 @@
+"""`check`: the same sample of the real input under many plans and cuts, compared with the reference bit for bit."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.engine.compare import first_difference
+from thalweg.engine.local import LocalEngine
+from thalweg.engine.log import Epoch, InputLog
+from thalweg.engine.reference import Answer, Reference
+from thalweg.engine.splits import EpochCutter
+from thalweg.errors import TupleError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import make_plan
+from thalweg.runtime.columns import to_list
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How many plans gave the reference's answer, and the first that did not."""
+
+    plans: int
+    cuts: int
+    tuples: int
+    sinks: dict[str, int]
+    difference: str | None = None
+    failure: TupleError | None = None
+
+
+def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int) -> list[Epoch]:
+    """Epochs over at most this many tuples of the real input, cut at `max_tuples`, with the final epoch."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
+        log = InputLog(Path(folder))
+        cutter = EpochCutter(graph.sources, log, max_tuples)
+        epochs: list[Epoch] = []
+        while tuples > 0:
+            cutter.max_tuples = min(max_tuples, tuples)
+            epoch = cutter.next_epoch(closing=True)
+            if epoch is None or epoch.final:
+                break
+            epochs.append(epoch)
+            tuples -= epoch.tuples
+        return [*epochs, Epoch(len(epochs), (), final=True)]
+
+
+def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:
+    """The plans that differ most, then random ones."""
+    chance = random.Random(seed)
+    for fuse in ("all", "none"):
+        for degree in (1, 2, 4):
+            yield make_plan(graph, degree=degree, fuse=fuse)
+    for _ in range(count - 6):
+        names = [o.name for o in graph.operators]
+        groups = Fuse({name: str(chance.randrange(1 + len(names) // 2)) for name in names})
+        degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful}
+        buckets = max([1, *degrees.values()]) + chance.randrange(6)
+        frame_rows = chance.choice([1_000, 10_000, 100_000])
+        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows)
+
+
+def run_log(plan: PhysicalPlan, log: list[Epoch]) -> Answer:
+    """What the local engine's sinks get for a log."""
+    engine = LocalEngine(plan)
+    answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
+    for epoch in log:
+        for name, frame in engine.run_epoch(epoch).items():
+            if frame is not None:
+                answer[name] += zip(*(to_list(column) for column in frame.columns.values()), strict=True)
+    return answer
+
+
+def check(
+    graph: LogicalGraph, *, tuples: int, plans: int, seed: int, cut_invariant: bool, progress: Callable[[int], None]
+) -> CheckResult:
+    """Compare `plans` plans, each with its own cuts, where the cuts may not matter."""
+    cuts = [max(1, tuples // parts) for parts in (1, 3, 10)]
+    logs = {cut: sample_log(graph, tuples, cut) for cut in cuts}
+    reference = Reference(graph)
+    try:
+        answers = {cuts[0]: reference.run(logs[cuts[0]])}
+    except TupleError as failure:
+        return CheckResult(0, 0, tuples, {}, failure=failure)
+    used: set[int] = set()
+    done = 0
+    for number, plan in enumerate(sample_plans(graph, plans, seed)):
+        cut = cuts[number % len(cuts)]
+        used.add(cut)
+        if cut not in answers:
+            # The answer is a function of the log: other cuts of one ordered source may not change it.
+            answers[cut] = answers[cuts[0]] if cut_invariant else Reference(graph).run(logs[cut])
+        found = run_log(plan, logs[cut])
+        for sink, expected in answers[cut].items():
+            difference = first_difference(expected, found[sink])
+            if difference is not None:
+                text = f"sink {sink}: {difference}\nunder the plan\n{print_plan(plan)}cut at {cut} tuples per epoch"
+                return CheckResult(done, len(used), sum(e.tuples for e in logs[cut]), {}, difference=text)
+        done += 1
+        progress(done)
+    taken = sum(epoch.tuples for epoch in logs[cuts[0]])
+    return CheckResult(done, len(used), taken, {name: len(rows) for name, rows in answers[cuts[0]].items()})

@@ -1,0 +1,107 @@
+"""The manifest: what a checkpoint was started with, and what may change at a restart.
+
+Spark itself does not refuse a changed number of channels: it silently starts state anew. So Thalweg checks.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from thalweg.errors import CheckpointError
+from thalweg.ir.operators import state_fingerprint
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.runtime.keys import HASH_VERSION
+
+MANIFEST_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Fixed at the first start."""
+
+    app: str
+    engine: str
+    channels: int
+    buckets: int
+    sources: tuple[str, ...]
+    stages: tuple[tuple[str, ...], ...]  # the stateful operators of each stage behind an exchange
+    degrees: Mapping[str, int]
+    states: Mapping[str, str]
+    labels: tuple[int, ...]  # what Spark hashes to send a parcel to its channel
+    plan: str
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    hash_version: int = HASH_VERSION
+    version: int = MANIFEST_VERSION
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), indent=2).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> Manifest:
+        document: dict[str, Any] = json.loads(data)
+        if document.get("version") != MANIFEST_VERSION:
+            raise CheckpointError(
+                "this checkpoint was written by another version of Thalweg",
+                expected=f"manifest version {MANIFEST_VERSION}",
+                found=str(document.get("version")),
+            )
+        document["stages"] = tuple(tuple(stage) for stage in document["stages"])
+        return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
+
+
+def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> Manifest:
+    stateful = {o.name for o in plan.graph.stateful}
+    return Manifest(
+        app=plan.graph.name,
+        engine=engine,
+        channels=plan.channels,
+        buckets=plan.buckets,
+        sources=tuple(s.name for s in plan.graph.sources),
+        stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
+        degrees=dict(plan.degrees),
+        states={o.name: state_fingerprint(o) for o in plan.graph.stateful},
+        labels=labels,
+        plan=print_plan(plan),
+    )
+
+
+def check_restart(old: Manifest, new: Manifest) -> None:
+    """Refuse a start whose plan does not fit the state in the checkpoint. What is inside a stage may change."""
+    for message, expected, found, hint in _differences(old, new):
+        raise CheckpointError(message, expected=expected, found=found, hint=hint)
+
+
+_ANEW = "start anew with another --checkpoint"
+
+
+def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, str]]:
+    if old.app != new.app:
+        yield "this checkpoint belongs to another application", old.app, new.app, _ANEW
+    if old.engine != new.engine:
+        yield "this checkpoint belongs to another engine", old.engine, new.engine, f"--engine {old.engine}, or {_ANEW}"
+    if old.hash_version != new.hash_version:
+        yield "keys are hashed by another version", str(old.hash_version), str(new.hash_version), _ANEW
+    if old.sources != new.sources:
+        yield "the sources changed", ", ".join(old.sources), ", ".join(new.sources), _ANEW
+    for name, degree in old.degrees.items():
+        if name in new.degrees and new.degrees[name] != degree:
+            hint = f"--degree {degree}, or {_ANEW}"
+            yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
+    for name, state in old.states.items():
+        if name in new.states and new.states[name] != state:
+            yield f"the state of {name} has another meaning now", state, new.states[name], f"rename it, or {_ANEW}"
+    if old.stages != new.stages:
+        hint = f"the --fuse of the first start, or {_ANEW}"
+        yield "the stateful stages changed", _stages(old), _stages(new), hint
+    if (old.channels, old.buckets) != (new.channels, new.buckets):
+        before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
+        yield "the number of channels and buckets changed", before, now, _ANEW
+
+
+def _stages(manifest: Manifest) -> str:
+    return " | ".join(" ".join(stage) for stage in manifest.stages) or "none"

@@ -1,0 +1,130 @@
+"""Run a plan: the part that all engines share, and the local engine's loop."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
+from thalweg.engine.local import LocalEngine
+from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.sinks import FileSink, make_sinks, tuples_of, write_epoch
+from thalweg.engine.splits import EpochCutter
+from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.operators import Collect
+from thalweg.ir.plan import PhysicalPlan
+
+DEFAULT_MAX_TUPLES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to run, apart from the plan."""
+
+    checkpoint: Path | None = None
+    follow: bool = False
+    max_tuples_per_epoch: int = DEFAULT_MAX_TUPLES
+    interval_s: float = 1.0
+    overwrite: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.max_tuples_per_epoch < 1:
+            raise PlanError("an epoch takes at least one tuple", found=f"{self.max_tuples_per_epoch} tuples per epoch")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did, and what its collect sinks took."""
+
+    epochs: int
+    tuples_in: int
+    tuples_out: Mapping[str, int]
+    seconds: float
+    collected: Mapping[str, pa.Table]
+
+    def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
+        """The tuples of a collect sink, in order; without a name, of the only one."""
+        names = list(self.collected)
+        if sink is None and len(names) == 1:
+            sink = names[0]
+        if sink is None or sink not in self.collected:
+            hint = did_you_mean(sink or "", names)
+            raise PlanError(f"no collect sink {sink!r}", expected=", ".join(names) or "a collect sink", hint=hint)
+        return tuples_of(self.collected[sink])
+
+
+Watch = Callable[[EpochReport], None]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint in use, with the sinks that this run may write."""
+
+    checkpoint: Checkpoint
+    manifest: Manifest
+    sinks: Mapping[str, FileSink]
+
+
+@contextmanager
+def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
+    """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
+        checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
+        manifest = checkpoint.open(make_manifest(plan, engine, labels))
+        try:
+            sinks = make_sinks(plan.graph, checkpoint.results)
+            for sink in sinks.values():
+                sink.claim(manifest.run, overwrite=options.overwrite)
+            yield Opened(checkpoint, manifest, sinks)
+        finally:
+            checkpoint.close()
+
+
+def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float) -> RunResult:
+    collect = [s.name for s in plan.graph.sinks if isinstance(s.endpoint, Collect)]
+    return RunResult(
+        epochs=len(reports),
+        tuples_in=sum(r.tuples_in for r in reports),
+        tuples_out={name: sum(r.tuples_out[name] for r in reports) for name in run.sinks},
+        seconds=seconds,
+        collected={name: run.sinks[name].read() for name in collect},
+    )
+
+
+def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+    """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
+    started = time.monotonic()
+    with opened(plan, options, "local", ()) as run:
+        snapshots = LocalState(run.checkpoint)
+        number, state = snapshots.load()
+        engine = LocalEngine(plan, state)
+        cutter = EpochCutter(plan.graph.sources, run.checkpoint.log, options.max_tuples_per_epoch)
+        reports: list[EpochReport] = []
+        while True:
+            epoch = run.checkpoint.log.get(number) or cutter.next_epoch(closing=not options.follow)
+            if epoch is None:
+                time.sleep(options.interval_s)
+                continue
+            began = time.monotonic()
+            frames = engine.run_epoch(epoch)
+            snapshots.save(number, engine.state)
+            out = write_epoch(run.sinks, number, frames, final=epoch.final)
+            snapshots.commit(number)
+            seconds = time.monotonic() - began
+            reports.append(EpochReport(number, epoch.final, epoch.tuples, out, seconds, cutter.backlog()))
+            run.checkpoint.report(reports[-1])
+            watch(reports[-1])
+            number += 1
+            if epoch.final:
+                run.checkpoint.mark_ended()
+                break
+        return result(plan, run, reports, time.monotonic() - started)

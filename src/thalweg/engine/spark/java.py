@@ -1,0 +1,46 @@
+"""Find a Java that Spark can use, or say how to get one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.errors import EngineError
+
+MINIMUM = 17
+JAVA_HINT = (
+    f"Spark 4.3 needs Java {MINIMUM} or newer. Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
+    "macOS: brew install openjdk@17) or set JAVA_HOME to one. The engine `local` needs no Java."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    command: str
+    version: str
+
+    @property
+    def usable(self) -> bool:
+        major = re.match(r"\d+", self.version)
+        return major is not None and int(major.group()) >= MINIMUM
+
+
+def find_java() -> Java | None:
+    """JAVA_HOME first, as Spark does, then the path."""
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if command is None or shutil.which(command) is None:
+        return None
+    said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "([^"]+)"', said)
+    return Java(command, version.group(1) if version else "of unknown version")
+
+
+def require_java() -> None:
+    java = find_java()
+    if java is None or not java.usable:
+        raise EngineError("no usable Java", found=java.version if java else "none", hint=JAVA_HINT)

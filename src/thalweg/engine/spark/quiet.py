@@ -1,0 +1,45 @@
+"""Keep the JVM's chatter off the user's terminal, and let everything else through.
+
+The JVM inherits our standard error, and with it every Python worker, so what users print in their operators comes
+this way too. A thread passes it on line by line and drops the lines that every healthy start prints.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_CHATTER = (
+    b"WARNING: Using incubator modules",
+    b"Setting default log level to",
+    b"To adjust logging level use",
+    b"Using Spark's default log4j profile",
+    b"Starting Streaming TransformWithState",
+    b"Streaming TransformWithState",
+)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What is started inside the block gets a filtered standard error, and no standard output of ours."""
+    ours = os.dup(2), os.dup(1)
+    reading, writing = os.pipe()
+    os.dup2(writing, 2)
+    os.dup2(writing, 1)
+    os.close(writing)
+    try:
+        yield
+    finally:
+        os.dup2(ours[0], 2)
+        os.dup2(ours[1], 1)
+        os.close(ours[1])
+        threading.Thread(target=_pass_on, args=(reading, ours[0]), daemon=True).start()
+
+
+def _pass_on(reading: int, stderr: int) -> None:
+    with open(reading, "rb") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith(_CHATTER):
+                os.write(stderr, line)

@@ -1,0 +1,137 @@
+"""Run a plan as one Structured Streaming query."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from thalweg.analysis.liveness import live_attributes
+from thalweg.codegen.pe import compile_plan
+from thalweg.engine.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
+from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.labels import balanced_labels
+from thalweg.engine.spark.session import spark_session
+from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
+from thalweg.engine.spark.stages import connect
+from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
+from thalweg.engine.splits import readers
+from thalweg.engine.stages import first_failure
+from thalweg.errors import EngineError, ThalwegError
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.container import Failure
+from thalweg.runtime.frame import Frame, decode
+from thalweg.runtime.order import merge
+
+_POLL_S = 0.05
+
+
+def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+    """Start the query, pass its epoch reports on, and wait for its end."""
+    with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
+        first = sum(1 for _ in run.checkpoint.reports(0))
+        with spark_session(options.master, options.conf, plan.channels) as spark:
+            started = time.monotonic()
+            query = start_query(spark, plan, options, run)
+            reports = _follow(query, run, watch, first)
+            seconds = time.monotonic() - started
+        if any(r.final for r in reports):
+            run.checkpoint.mark_ended()
+        return result(plan, run, reports, seconds)
+
+
+def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+    programs = compile_plan(plan)
+    labels = run.manifest.labels
+    live = live_attributes(plan.graph)
+    job = SourceJob(
+        checkpoint=str(run.checkpoint.folder),
+        sources=plan.graph.sources,
+        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}),
+        program=programs[0][0],
+        labels=labels,
+        tasks=max(plan.channels, spark.sparkContext.defaultParallelism),
+        max_tuples=options.max_tuples_per_epoch,
+        follow=options.follow,
+        interval_s=options.interval_s,
+    )
+    spark.dataSource.register(ThalwegSource)
+    frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
+    writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
+    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
+    return (writer.trigger(processingTime="0 seconds") if options.follow else writer.trigger(availableNow=True)).start()
+
+
+@dataclass
+class EpochWriter:
+    """What happens with an epoch's frames in the driver: merge, write, report. It remembers nothing between epochs."""
+
+    plan: PhysicalPlan
+    folder: Path
+    started: float
+
+    @staticmethod
+    def make(plan: PhysicalPlan, folder: Path) -> Any:
+        writer = EpochWriter(plan, folder, time.time())
+        return lambda rows, epoch: writer.write(rows, epoch)
+
+    def write(self, rows: DataFrame, number: int) -> None:
+        checkpoint = Checkpoint(self.folder)
+        try:
+            self._write(checkpoint, rows, number)
+        except ThalwegError as error:
+            checkpoint.record_failure(error)
+            raise
+
+    def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
+        frames: dict[int, list[Frame]] = {}
+        failures: list[Failure] = []
+        # One action: the state is read once, and no operator runs twice.
+        for _, stream, content in rows.collect():
+            if stream == FAILURES:
+                failures += read_failures(bytes(content))
+            elif stream != PULSE:
+                frames.setdefault(stream, []).append(decode(bytes(content)))
+        if (failure := first_failure(failures)) is not None:
+            raise failure
+        epoch = checkpoint.log[number]
+        sinks = make_sinks(self.plan.graph, checkpoint.results)
+        merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
+        out = write_epoch(sinks, number, merged, final=epoch.final)
+        seconds = time.time() - self._began(checkpoint, number)
+        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, 0))
+
+    def _began(self, checkpoint: Checkpoint, number: int) -> float:
+        """When the epoch began: when it was logged, unless it is a replay."""
+        return max(self.started, checkpoint.log.written_at(number))
+
+
+def _follow(query: StreamingQuery, run: Opened, watch: Watch, first: int) -> list[EpochReport]:
+    """Read the reports from storage while the query works."""
+    reports: list[EpochReport] = []
+    try:
+        ended = False
+        while not ended:
+            ended = bool(query.awaitTermination(_POLL_S))
+            for report in run.checkpoint.reports(first + len(reports)):
+                reports.append(report)
+                watch(report)
+    except StreamingQueryException as error:
+        raise run.checkpoint.failure() or _engine_error(error) from error
+    finally:
+        query.stop()
+    return reports
+
+
+def _engine_error(error: StreamingQueryException) -> EngineError:
+    message = str(error)
+    last = next(
+        (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
+    )
+    return EngineError("Spark stopped the query", found=last.strip(), hint="--debug shows all that Spark said")

@@ -1,0 +1,73 @@
+"""The Spark session, with the settings that make an epoch cheap."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from thalweg.engine.spark.java import require_java
+from thalweg.engine.spark.quiet import quiet
+
+# Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
+STATIC: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "4g",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
+    "spark.sql.warehouse.dir": "/tmp/thalweg-warehouse",  # never used; the default would litter the user's folder
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+}
+
+# Set for the session of a query.
+RUNTIME: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",  # it may coalesce the partitions that a plan chose
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # the source itself makes every epoch
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Without it Hadoop forks `readlink` and `chmod` for every checkpoint file. Right where rename is atomic.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
+
+@contextmanager
+def spark_session(master: str | None, conf: Mapping[str, str], channels: int) -> Iterator[SparkSession]:
+    """The active session if there is one, else a new one that ends with the block."""
+    active = SparkSession.getActiveSession()
+    spark = active or _start(master, conf)
+    session = spark.newSession()
+    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
+        session.conf.set(key, value)
+    try:
+        yield session
+    finally:
+        if active is None:
+            spark.stop()
+
+
+def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    require_java()
+    # Otherwise the workers run whatever `python3` is on the path.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys(p for p in sys.path if p)
+    )  # modules beside the application
+    builder = SparkSession.builder.appName("thalweg").master(master or "local[*]")
+    for key, value in {**STATIC, **conf}.items():
+        builder = builder.config(key, value)
+    with quiet():
+        return builder.getOrCreate()
+
+
+def _settable(session: SparkSession, conf: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in conf.items() if session.conf.isModifiable(key)}

@@ -1,0 +1,170 @@
+"""Thalweg's own split source: cuts epochs, checks files at every replay, and runs the first PE where it reads."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.log import Epoch, Piece
+from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
+from thalweg.engine.splits import EpochCutter, Reader
+from thalweg.engine.stages import Passed, run_source_pe
+from thalweg.errors import CheckpointError, ThalwegError
+from thalweg.ir.operators import Source
+from thalweg.runtime.container import Program
+
+FORMAT = "thalweg"
+_ROWS_PER_TASK = 25_000  # below that a second task costs more than it brings
+
+
+@dataclass(frozen=True)
+class SourceJob:
+    """Everything the source needs, in the driver's source process and in the tasks."""
+
+    checkpoint: str
+    sources: tuple[Source, ...]
+    readers: dict[str, Reader]
+    program: Program
+    labels: tuple[int, ...]
+    tasks: int
+    max_tuples: int
+    follow: bool
+    interval_s: float
+
+    def to_option(self) -> str:
+        return base64.b64encode(cloudpickle.dumps(self)).decode()
+
+    @staticmethod
+    def from_option(text: str) -> SourceJob:
+        job: SourceJob = cloudpickle.loads(base64.b64decode(text))
+        return job
+
+
+class Part(InputPartition):
+    """What one task reads of an epoch."""
+
+    def __init__(self, index: int, pieces: list[Piece], pulse: Pulse) -> None:
+        super().__init__(index)
+        self.index, self.pieces, self.pulse = index, pieces, pulse
+
+
+class ThalwegSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> SplitReader:  # noqa: N802
+        return SplitReader(self.options["job"])
+
+
+class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """An offset names an epoch of the input log and its digest; the log holds the rest."""
+
+    def __init__(self, option: str) -> None:
+        self.option = option
+        self._job: SourceJob | None = None
+        self._cutter: EpochCutter | None = None
+
+    def __getstate__(self) -> str:
+        return self.option  # tasks need no listing
+
+    def __setstate__(self, option: str) -> None:
+        self.__init__(option)  # type: ignore[misc]
+
+    @property
+    def job(self) -> SourceJob:
+        if self._job is None:
+            self._job = SourceJob.from_option(self.option)
+        return self._job
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(Path(self.job.checkpoint))
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {"epoch": -1, "digest": "", "final": False}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable()  # epochs are cut by the log, not by Spark
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        pass
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The next epoch, or the same offset: nothing new."""
+        try:
+            epoch = self._next(start["epoch"] + 1, ended=start["final"])
+        except ThalwegError as error:
+            self.checkpoint.record_failure(error)
+            raise
+        if epoch is None:
+            return start
+        return {"epoch": epoch.number, "digest": epoch.digest(), "final": epoch.final}
+
+    def _next(self, number: int, *, ended: bool) -> Epoch | None:
+        if ended:
+            return None
+        # An epoch that was logged before a crash, but that Spark knows nothing of, is taken as logged.
+        logged = self.checkpoint.log.get(number)
+        if logged is not None:
+            return logged
+        if self._cutter is None:
+            self._cutter = EpochCutter(self.job.sources, self.checkpoint.log, self.job.max_tuples)
+        epoch = self._cutter.next_epoch(closing=not self.job.follow)
+        if epoch is None:
+            time.sleep(self.job.interval_s)
+        return epoch
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start["epoch"] == end["epoch"]:
+            return []
+        try:
+            epoch = self._replayed(end)
+        except ThalwegError as error:
+            self.checkpoint.record_failure(error)
+            raise
+        tasks = max(1, min(self.job.tasks, epoch.tuples // _ROWS_PER_TASK))
+        pulse = Pulse(epoch.number, epoch.final)
+        return [Part(index, pieces, pulse) for index, pieces in enumerate(epoch.spread(tasks))]
+
+    def _replayed(self, end: dict[str, Any]) -> Epoch:
+        epoch = self.checkpoint.log[end["epoch"]]
+        if epoch.digest() != end["digest"]:
+            raise CheckpointError(
+                f"epoch {epoch.number} of the input log is not the one that Spark remembers",
+                expected=end["digest"],
+                found=epoch.digest(),
+                hint="the folder `log` of the checkpoint was changed by hand: restore it",
+            )
+        return epoch
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        job = self.job
+        passed = Passed([])
+        channel = partition.index % len(job.labels)
+        try:
+            parcels = run_source_pe(job.program, job.readers, partition.pieces, channel, passed)
+            for row in parcel_rows(parcels, job.labels):
+                yield batch(row)
+        except ThalwegError as error:
+            self.checkpoint.record_failure(error)
+            raise
+        for row in failure_rows(passed.failures, job.labels[0]):
+            yield batch(row)
+        if partition.index == 0:
+            for label in job.labels:
+                yield batch(partition.pulse.row(label))

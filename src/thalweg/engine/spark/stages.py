@@ -1,0 +1,90 @@
+"""Stages on Spark: a PE with state is a StatefulProcessor keyed by channel, one without is a mapInArrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from thalweg.engine.spark.wire import SCHEMA, Row, batch, failure_rows, parcel_rows
+from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
+from thalweg.runtime.container import Program
+
+
+class _Buckets:
+    """A channel's buckets in Spark's state store."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+    def get(self, bucket: int) -> bytes | None:
+        value = self.state.getValue((bucket,))
+        return None if value is None else bytes(value[0])
+
+    def put(self, bucket: int, data: bytes) -> None:
+        self.state.updateValue((bucket,), (data,))
+
+
+class StatefulPE(StatefulProcessor):
+    """The PE with state of a stage; one call per channel and epoch."""
+
+    def __init__(self, program: Program, labels: tuple[int, ...]) -> None:
+        self.program, self.labels = program, labels
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"))
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        label = int(key[0])
+        channel = self.labels.index(label)
+        passed = Passed([])
+        beside: list[Row] = []
+        parcels: list[Parcel] = []
+        for frames in rows:
+            for stream, content in zip(frames["stream"], frames["frame"], strict=True):
+                if stream < 0:
+                    beside.append((label, int(stream), bytes(content)))
+                else:
+                    parcels.append(Parcel(channel, int(stream), bytes(content)))
+        sent = list(parcel_rows(run_stateful_pe(self.program, channel, parcels, self.buckets, passed), self.labels))
+        out = [*sent, *failure_rows(passed.failures, label), *beside]
+        yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
+
+    def close(self) -> None:
+        pass
+
+
+def stateless(
+    program: Program, labels: tuple[int, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for arrived in batches:
+            for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
+                if stream < 0:
+                    yield batch((label, stream, content))
+                    continue
+                passed = Passed([])
+                parcel = Parcel(labels.index(label), stream, content)
+                for row in parcel_rows(run_stateless_pe(program, [parcel], passed), labels):
+                    yield batch(row)
+                for row in failure_rows(passed.failures, label):
+                    yield batch(row)
+
+    return run
+
+
+def connect(rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...]) -> DataFrame:
+    """All stages behind the first PE of stage 0, which runs in the source."""
+    for index, stage in enumerate(programs):
+        first, *others = stage
+        if index > 0:
+            rows = rows.groupBy("channel").transformWithStateInPandas(
+                StatefulPE(first, labels), SCHEMA, outputMode="append", timeMode="none"
+            )
+        for program in others:
+            rows = rows.mapInArrow(stateless(program, labels), SCHEMA)
+    return rows

@@ -1,0 +1,52 @@
+"""Rows between PEs: (channel, stream, frame). The JVM moves them and never looks inside."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from thalweg.engine.stages import Parcel
+from thalweg.runtime.container import Failure
+
+SCHEMA = "channel int, stream int, frame binary"
+ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
+
+PULSE, FAILURES = -1, -2  # streams beside the wires
+
+Row = tuple[int, int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Reaches every channel in every epoch, so that every channel is called, also without tuples."""
+
+    epoch: int
+    final: bool
+
+    def row(self, label: int) -> Row:
+        return label, PULSE, json.dumps([self.epoch, self.final]).encode()
+
+
+def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...]) -> Iterator[Row]:
+    for parcel in parcels:
+        yield labels[parcel.channel], parcel.wire, parcel.sealed
+
+
+def failure_rows(failures: list[Failure], label: int) -> Iterator[Row]:
+    if failures:
+        yield label, FAILURES, pickle.dumps(failures)
+
+
+def read_failures(data: bytes) -> list[Failure]:
+    found: list[Failure] = pickle.loads(data)
+    return found
+
+
+def batch(row: Row) -> pa.RecordBatch:
+    """One row per batch: frames are large, and the next PE can start on the first."""
+    columns = [pa.array([value], field.type) for value, field in zip(row, ARROW_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

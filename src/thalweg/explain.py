@@ -1,0 +1,103 @@
+"""What Thalweg made of an application, in words: operators, plan, and what may change without changing the answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.order import order_layout
+from thalweg.errors import Where
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Aggregate, Function, Join, Operator
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import plan_as_json, print_plan
+
+
+def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
+    """Whether the answer depends on where the epochs are cut, and why."""
+    if len(graph.sources) == 1:
+        return True, "it has one totally ordered source"
+    names = ", ".join(s.name for s in graph.sources)
+    return False, f"the sources {names} are interleaved epoch by epoch"
+
+
+def explain(plan: PhysicalPlan) -> str:
+    """Text for people."""
+    graph = plan.graph
+    width = max(len(o.name) for o in graph.operators)
+    lines = [f"application {graph.name}", "", "operators"]
+    lines += [f"  {o.name:<{width}}  {_describe(graph, o)}" for o in graph.operators]
+    lines += ["", *print_plan(plan).rstrip().splitlines(), ""]
+    lines += ["exchanges carry"] if plan.wires else []
+    lines += [f"  {_wire(plan, index)}" for index in range(len(plan.wires))]
+    invariant, reason = cut_invariance(graph)
+    lines += [
+        "",
+        f"cut-invariant: {'yes' if invariant else 'no'}, because {reason}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _describe(graph: LogicalGraph, operator: Operator) -> str:
+    parts = [f"{operator.kind:<9}", _shown(operator.where), _state(operator)]
+    if (path := _path(operator)) is not None:
+        parts.append(path)
+    return "  ".join(part for part in parts if part)
+
+
+def _shown(where: Where) -> str:
+    """The place as the user would type it: relative, where the file lies below the current folder."""
+    relative = os.path.relpath(where.file)
+    return str(where if relative.startswith("..") else Where(relative, where.line))
+
+
+def _state(operator: Operator) -> str:
+    if isinstance(operator, Aggregate):
+        return f"state: {operator.window}"
+    if isinstance(operator, Join):
+        return f"state: last tuple by {', '.join(operator.on)}"
+    return ""
+
+
+def _path(operator: Operator) -> str | None:
+    function = getattr(operator, "function", None)
+    if not isinstance(function, Function):
+        return None
+    return "vectorized" if function.expr is not None else f"row by row: {function.opaque_because}"
+
+
+def _wire(plan: PhysicalPlan, index: int) -> str:
+    wire = plan.wires[index]
+    live = live_attributes(plan.graph)[wire.stream]
+    everything = plan.graph.type_of(wire.stream).names
+    dropped = [n for n in everything if n not in live]
+    subs = order_layout(plan.graph).width[wire.stream]
+    order = "position" + (f" + {subs} sub-position{'s' if subs > 1 else ''}" if subs else "")
+    text = f"{wire.stream}: {', '.join(live)}; ordered by {order}; {wire.route}"
+    return text + (f"; dropped: {', '.join(dropped)}" if dropped else "")
+
+
+def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
+    """The same for tools."""
+    graph = plan.graph
+    invariant, reason = cut_invariance(graph)
+    return {
+        "app": graph.name,
+        "operators": [
+            {
+                "name": o.name,
+                "kind": o.kind,
+                "where": str(o.where),
+                "inputs": [str(s) for s in o.inputs],
+                "outputs": [{n: str(t) for n, t in out.attributes} for out in o.outputs],
+                "state": _state(o).removeprefix("state: ") or None,
+                "path": _path(o),
+            }
+            for o in graph.operators
+        ],
+        "plan": plan_as_json(plan),
+        "cut_invariant": invariant,
+        "cut_invariant_because": reason,
+    }

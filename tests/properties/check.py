@@ -1,0 +1,109 @@
+"""Runs of a case by the reference and by the local engine, and their comparison."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.properties.strategies import Case
+from thalweg.engine.compare import first_difference
+from thalweg.engine.local import LocalEngine
+from thalweg.engine.log import Epoch
+from thalweg.engine.reference import Reference
+from thalweg.engine.stages import Parcel
+from thalweg.errors import TupleError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.runtime.columns import to_list
+from thalweg.runtime.frame import decode, encode
+
+Answer = dict[str, list[tuple[Any, ...]]]
+
+
+@dataclass
+class Outcome:
+    """What the sinks hold and, if a tuple failed, the error: output then ends with the last whole epoch."""
+
+    answer: Answer
+    error: TupleError | None = None
+
+
+@dataclass
+class Prepared:
+    """A case with its files on disk."""
+
+    case: Case
+    graph: LogicalGraph
+    epochs: list[Epoch]
+    plan: PhysicalPlan
+    folder: Path = field(repr=False)
+
+    def describe(self) -> str:
+        log = "\n".join(epoch.as_json() for epoch in self.epochs)
+        return f"{self.case!r}\n\n{print_plan(self.plan)}\nlog:\n{log}"
+
+
+@contextmanager
+def prepared(case: Case) -> Iterator[Prepared]:
+    with tempfile.TemporaryDirectory(prefix="thalweg-case-") as name:
+        folder = Path(name)
+        case.write(folder)
+        graph = case.app(folder).graph()
+        yield Prepared(case, graph, case.epochs(graph), case.plan(graph), folder)
+
+
+def run_reference(graph: LogicalGraph, epochs: list[Epoch]) -> Outcome:
+    reference = Reference(graph)
+    try:
+        reference.run(epochs)
+    except TupleError as error:
+        return Outcome(reference.answer, error)
+    return Outcome(reference.answer)
+
+
+class BytesEngine(LocalEngine):
+    """The local engine with every frame sent through its encoded form at every exchange."""
+
+    def _source_stage(self, *arguments: Any) -> list[Parcel]:
+        return [_sent(p) for p in super()._source_stage(*arguments)]
+
+    def _stage(self, *arguments: Any) -> list[Parcel]:
+        return [_sent(p) for p in super()._stage(*arguments)]
+
+
+def _sent(parcel: Parcel) -> Parcel:
+    return Parcel(parcel.channel, parcel.wire, decode(encode(parcel.frame)))
+
+
+def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
+    engine = (BytesEngine if through_bytes else LocalEngine)(plan)
+    answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
+    for epoch in epochs:
+        before = {place: dict(buckets) for place, buckets in engine.state.items()}
+        try:
+            sent = engine.run_epoch(epoch)
+        except TupleError as error:
+            assert engine.state == before, "a failed epoch changed the state"
+            return Outcome(answer, error)
+        for name, frame in sent.items():
+            if frame is not None:
+                answer[name] += zip(*map(to_list, frame.columns.values()), strict=True)
+    return Outcome(answer)
+
+
+def difference(expected: Outcome, found: Outcome) -> str | None:
+    """The first difference of two outcomes, in words."""
+    wanted = expected.error.as_json() if expected.error else None
+    got = found.error.as_json() if found.error else None
+    if wanted != got:
+        return f"error: expected {wanted}, found {got}"
+    for sink, rows in expected.answer.items():
+        text = first_difference(rows, found.answer[sink])
+        if text is not None:
+            return f"sink {sink}: {text}"
+    return None

@@ -1,0 +1,357 @@
+"""Random cases: a graph over all operators, an input log of nasty rows, and a plan.
+
+A `Case` is plain data, so that a failing one prints as what it is and can be built again. `Case.app` builds the graph
+through the public API, `Case.write` its files, `Case.epochs` the log, `Case.plan` the plan; the Spark tests use the
+same four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+import thalweg as tw
+from tests.properties import functions as pool
+from tests.properties.functions import Base
+from thalweg import agg, window
+from thalweg.engine.log import Epoch, InputLog
+from thalweg.engine.splits import EpochCutter
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import make_plan
+
+Row = tuple[int, int, float, float, str, str, bool]
+Files = tuple[tuple[Row, ...], ...]
+
+SCHEMA = pa.schema(
+    [("i", pa.int64()), ("n", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
+    + [("s", pa.string()), ("k", pa.string()), ("b", pa.bool_())]
+)
+MAX_NODES = 8
+MAX_COPIES = 12  # how many copies of one source tuple a stream may carry: diamonds multiply
+KEYS = ((), ("k",), ("k",), ("k",), ("n",), ("y",), ("b",), ("s",), ("i",), ("x",), ("k", "n"), ("y", "k", "b"))
+
+MAPS = pool.ANALYZABLE_MAPS | pool.OPAQUE_MAPS | pool.FAILING_MAPS
+PREDICATES = pool.ANALYZABLE_PREDICATES | pool.OPAQUE_PREDICATES | pool.FAILING_PREDICATES
+FLAT_MAPS = pool.FLAT_MAPS | {f"failing_{n}": f for n, f in pool.FAILING_FLAT_MAPS.items()}
+SPLITS = pool.SPLITS | {f"failing_{n}": f for n, f in pool.FAILING_SPLITS.items()}
+AGGREGATES: Mapping[str, agg.Aggregate] = (
+    pool.INT_AGGREGATES
+    | pool.FLOAT_AGGREGATES
+    | pool.TEXT_AGGREGATES
+    | pool.FLAG_AGGREGATES
+    | {f"key_{n}": a for n, a in pool.KEY_AGGREGATES.items()}
+    | {f"failing_{n}": a for n, a in (pool.FAILING_INT_AGGREGATES | pool.FAILING_FLOAT_AGGREGATES).items()}
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One step of a recipe: what to do (`arguments`) with the streams of these numbers."""
+
+    kind: str
+    inputs: tuple[int, ...] = ()
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlanChoice:
+    """How to plan whatever graph comes: numbers are taken modulo what the graph has."""
+
+    fusion: str  # all, none, or one letter per operator: its group
+    degrees: tuple[int, ...]
+    more_buckets: int
+    frame_rows: int
+    through_bytes: bool  # send every frame through its encoded form, as Spark does
+
+
+@dataclass(frozen=True)
+class Case:
+    nodes: tuple[Node, ...]
+    inputs: tuple[Files, ...]  # per source, per file
+    max_tuples: int
+    choice: PlanChoice
+
+    def app(self, folder: Path) -> tw.App:
+        return _Builder(self, folder).build()
+
+    def write(self, folder: Path) -> None:
+        """The input files; the name of a file gives its order."""
+        for source, files in enumerate(self.inputs):
+            (folder / f"in{source}").mkdir(parents=True, exist_ok=True)
+            for number, rows in enumerate(files):
+                columns = [pa.array(c, t) for c, t in zip(_transposed(rows), SCHEMA.types, strict=True)]
+                table = pa.Table.from_arrays(columns, schema=SCHEMA)
+                pq.write_table(table, folder / f"in{source}" / f"{number:03d}.parquet", row_group_size=5)
+
+    def epochs(self, graph: LogicalGraph, max_tuples: int | None = None) -> list[Epoch]:
+        """The input log: cut until the final epoch."""
+        cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples or self.max_tuples)
+        epochs = []
+        while (epoch := cutter.next_epoch(closing=True)) is not None:
+            epochs.append(epoch)
+        return epochs
+
+    def plan(self, graph: LogicalGraph) -> PhysicalPlan:
+        choice = self.choice
+        degrees = {
+            o.name: choice.degrees[index % len(choice.degrees)] if o.key else 1
+            for index, o in enumerate(graph.stateful)
+        }
+        fuse: str | Fuse = choice.fusion
+        if fuse not in ("all", "none"):
+            fuse = Fuse({o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)})
+        buckets = max(degrees.values(), default=1) + choice.more_buckets
+        return make_plan(graph, degree=degrees, fuse=fuse, buckets=buckets, frame_rows=choice.frame_rows)
+
+    def __repr__(self) -> str:
+        lines = ["Case(", "    ("]
+        lines += [f"        {node!r}," for node in self.nodes]
+        lines += ["    ),", "    ("]
+        for files in self.inputs:
+            lines += ["        (", *(f"            {_literal(rows)}," for rows in files), "        ),"]
+        return "\n".join([*lines, "    ),", f"    {self.max_tuples},", f"    {self.choice!r},", ")"])
+
+
+def _literal(rows: Iterable[Row]) -> str:
+    """Rows as Python text: `nan` and `inf` alone are no literals."""
+    texts = [", ".join(_value(v) for v in row) for row in rows]
+    return "(" + "".join(f"({text}), " for text in texts) + ")"
+
+
+def _value(value: object) -> str:
+    text = repr(value)
+    return f'float("{text}")' if text in ("nan", "inf", "-inf") else text
+
+
+def _transposed(rows: tuple[Row, ...]) -> list[tuple[Any, ...]]:
+    return list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
+
+
+class MemoryLog(InputLog):
+    """An input log without a disk: thousands of cases need no fsync."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("memory"))
+        self.epochs: list[Epoch] = []
+
+    def get(self, number: int) -> Epoch | None:
+        return self.epochs[number] if number < len(self.epochs) else None
+
+    def append(self, epoch: Epoch) -> None:
+        self.epochs.append(epoch)
+
+
+class _Builder:
+    """From a recipe to an App; names tell kind and number of the node."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self.case, self.folder = case, folder
+        self.app = tw.App("random")
+        self.streams: list[tw.Stream] = []
+        self.used: set[int] = set()
+        self.sources = 0
+
+    def build(self) -> tw.App:
+        for number, node in enumerate(self.case.nodes):
+            self.streams += self._make(f"{node.kind}{number}", node, [self.streams[i] for i in node.inputs])
+            self.used.update(node.inputs)
+        for number, stream in enumerate(self.streams):
+            if number not in self.used:
+                stream.sink(tw.collect(), name=f"out{number}")
+        return self.app
+
+    def _make(self, name: str, node: Node, inputs: list[tw.Stream]) -> Iterable[tw.Stream]:
+        match node.kind, node.arguments:
+            case "source", ():
+                endpoint = tw.files(self.folder / f"in{self.sources}")
+                self.sources += 1
+                return [self.app.source(endpoint, Base, name=name)]
+            case "map", (function,):
+                inferred = function in pool.ANALYZABLE_MAPS and function not in ("another_order",)
+                into = None if inferred and len(name) % 2 else Base
+                return [inputs[0].map(MAPS[function], into, name=name)]
+            case "filter", (function,):
+                return [inputs[0].filter(PREDICATES[function], name=name)]
+            case "flat_map", (function,):
+                return [inputs[0].flat_map(FLAT_MAPS[function], Base, name=name)]
+            case "split", (function,):
+                return inputs[0].split(SPLITS[function], 3, name=name)
+            case "union", ():
+                return [inputs[0].union(*inputs[1:], name=name)]
+            case "aggregate", (size, slide, by, fields):
+                chosen = {field: AGGREGATES[a] for field, a in fields}
+                return [inputs[0].aggregate(_window(size, slide, by), name=name, **chosen)]
+            case "join", (kind, aggregated):
+                return [self._join(name, pool.JOINS[kind], aggregated, *inputs)]
+            case "sink", ():
+                inputs[0].sink(tw.collect(), name=name)
+                return []
+        raise AssertionError(node)
+
+    def _join(self, name: str, kind: pool.JoinKind, aggregated: bool, left: tw.Stream, right: tw.Stream) -> tw.Stream:
+        if aggregated:
+            fields = {n: pool.KEY_AGGREGATES[n] for n in kind.on} | pool.RIGHT_AGGREGATES
+            renamed = right.aggregate(window.running(by=kind.on), name=f"{name}.right", **fields)
+        else:
+            renamed = right.map(kind.right, name=f"{name}.right")
+        joined = left.join(renamed, window.last(1, by=kind.on), on=kind.on, name=name)
+        return joined.map(kind.back, Base, name=f"{name}.back")
+
+
+def _window(size: int, slide: int, by: tuple[str, ...]) -> Any:
+    return window.running(by=by) if size == 0 else window.sliding(count=size, slide=slide, by=by)
+
+
+# Strategies
+
+_INTS = (0, 1, -1, 2, 3, 10, -7, 5, 4, 100)
+_NASTY_INTS = (0, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**62, 1, -(2**63) + 1, 3037000500)
+_SMALL = (0, 1, 2, 1, -1, 3, 4, -2)
+_FLOATS = (0.5, 0.1, 0.2, 0.3, 1.25, -2.0, 1e16, -1e16, 1 / 3, 7.0)
+_NASTY_FLOATS = (0.0, -0.0, float("nan"), float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308, 2.0**53, -1.5)
+_TEXTS = ("", "a", "b", "ab", "eight888", "nine99999")
+_NASTY_TEXTS = ("", "\0", "a\0", "é", "e\u0301", "日本語のとても長い文字列", "\U0001f600", "nan", "a", " ")
+_KEYS = ("a", "a", "a", "a", "b", "b", "c", "")
+
+
+@st.composite
+def input_files(draw: DrawFn) -> Files:
+    """Files of one source. Each row is seven bytes, each byte picks a value: one draw for all rows."""
+    nasty = draw(st.integers(0, 15))
+    values: tuple[tuple[Any, ...], ...] = (
+        _NASTY_INTS if nasty & 1 else _INTS,
+        _SMALL,
+        _NASTY_FLOATS if nasty & 2 else _FLOATS,
+        _NASTY_FLOATS if nasty & 4 else _FLOATS[:4],
+        _NASTY_TEXTS if nasty & 8 else _TEXTS,
+        _KEYS,
+        (False, True),
+    )
+    width = len(values)
+    count = draw(st.sampled_from((1, 0, 2, 4, 8, 12, 16, 20, 30, 45)))
+    data = draw(st.binary(min_size=width * count, max_size=width * count))
+    picks = [data[start : start + width] for start in range(0, len(data), width)]
+    rows: list[Any] = [tuple(v[byte % len(v)] for v, byte in zip(values, pick, strict=True)) for pick in picks]
+    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 3, 5, 8, 0]), min_size=0, max_size=3))
+    files = []
+    for size in sizes:
+        files.append(tuple(rows[:size]))
+        rows = rows[size:]
+    return (*files, tuple(rows))
+
+
+@st.composite
+def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, ...]:
+    """A recipe. Every stream carries `Base` tuples, so any node can follow any other."""
+    made = [Node("source")]
+    copies = [1]  # per stream
+    second = draw(st.integers(1, MAX_NODES)) if sources == 2 else -1
+    for number in range(1, draw(st.integers(1, MAX_NODES)) + 1):
+        if number == second:
+            made.append(Node("source"))
+            copies.append(1)
+            continue
+        node, streams = _node(draw, copies, failing)
+        made.append(node)
+        copies += streams
+    if sources == 2 and sum(n.kind == "source" for n in made) == 1:
+        made.append(Node("source"))
+        copies.append(1)
+        made.append(Node("union", (0, len(copies) - 1)))
+        copies.append(2)
+    return tuple(made)
+
+
+_KINDS = (
+    *("map", "filter", "flat_map", "split", "union", "union"),
+    *("aggregate", "aggregate", "aggregate", "join", "join", "sink"),
+)
+
+
+def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[int]]:
+    kind = draw(st.sampled_from(_KINDS))
+    source = _stream(draw, copies)
+    bad = failing and draw(st.integers(0, 2)) == 0
+    match kind:
+        case "flat_map" if copies[source] * 2 <= MAX_COPIES:
+            names = tuple(n for n in FLAT_MAPS if n.startswith("failing_") == bad)
+            return Node(kind, (source,), (draw(st.sampled_from(names)),)), [copies[source] * 2]
+        case "split":
+            names = tuple(n for n in SPLITS if n.startswith("failing_") == bad)
+            return Node(kind, (source,), (draw(st.sampled_from(names)),)), [copies[source]] * 3
+        case "union":
+            others = [_stream(draw, copies) for _ in range(draw(st.integers(1, 2)))]
+            together = copies[source] + sum(copies[o] for o in others)
+            if together <= MAX_COPIES:
+                return Node(kind, (source, *others)), [together]
+        case "aggregate":
+            return _aggregate(draw, source, bad), [copies[source]]
+        case "join":
+            right, aggregated = _stream(draw, copies), draw(st.booleans())
+            name = draw(st.sampled_from(tuple(pool.JOINS)))
+            return Node(kind, (source, right), (name, aggregated and name.startswith("by_k"))), [copies[source]]
+        case "sink":
+            return Node(kind, (source,)), []
+        case "map":
+            names = tuple(pool.FAILING_MAPS) if bad else tuple(pool.ANALYZABLE_MAPS) * 2 + tuple(pool.OPAQUE_MAPS)
+            return Node("map", (source,), (draw(st.sampled_from(names)),)), [copies[source]]
+    predicates = pool.FAILING_PREDICATES if bad else pool.ANALYZABLE_PREDICATES | pool.OPAQUE_PREDICATES
+    return Node("filter", (source,), (draw(st.sampled_from(tuple(predicates))),)), [copies[source]]
+
+
+def _stream(draw: DrawFn, copies: list[int]) -> int:
+    """A stream, rather a late one: graphs should be deep as well as wide."""
+    return len(copies) - 1 - min(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3, 5))), len(copies) - 1)
+
+
+def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
+    by = draw(st.sampled_from(KEYS))
+    size, slide = draw(st.integers(0, 7)), draw(st.sampled_from((1, 1, 1, 2, 3)))
+    pools: dict[str, Iterable[str]] = {
+        "i": pool.INT_AGGREGATES,
+        "n": pool.SMALL_AGGREGATES,
+        "x": pool.FLOAT_AGGREGATES,
+        "y": pool.FLOAT_AGGREGATES,
+        "s": pool.TEXT_AGGREGATES,
+        "k": pool.TEXT_AGGREGATES,
+        "b": pool.FLAG_AGGREGATES,
+    }
+    if bad:
+        spoiled = draw(st.sampled_from("ix"))
+        found = pool.FAILING_INT_AGGREGATES if spoiled == "i" else pool.FAILING_FLOAT_AGGREGATES
+        pools[spoiled] = [f"failing_{name}" for name in found]
+    forwards = draw(st.booleans())  # keep the key, so that the next stage may be the same one
+    fields = tuple(
+        (field, f"key_{field}" if forwards and field in by else draw(st.sampled_from(tuple(names))))
+        for field, names in pools.items()
+    )
+    return Node("aggregate", (source,), (size, slide, by, fields))
+
+
+def plan_choices() -> SearchStrategy[PlanChoice]:
+    return st.builds(
+        PlanChoice,
+        st.one_of(st.sampled_from(("all", "none")), st.text("abc", min_size=1, max_size=8)),
+        st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
+        st.integers(0, 5),
+        st.one_of(st.just(DEFAULT_FRAME_ROWS), st.integers(1, 8), st.integers(1, 64)),
+        st.booleans(),
+    )
+
+
+@st.composite
+def cases(draw: DrawFn, *, max_sources: int = 2, failing: bool = False) -> Case:
+    sources = draw(st.integers(1, max_sources))
+    made = draw(nodes(sources=sources, failing=failing))
+    inputs = tuple(draw(input_files()) for _ in range(sources))
+    max_tuples = draw(st.sampled_from((1_000_000, 7, 3, 12, 1, 20, 5)))
+    return Case(made, inputs, max_tuples, draw(plan_choices()))

@@ -1,0 +1,79 @@
+"""The promise: the plan never changes the answer. Random graphs × logs × plans, against the reference, bit for bit.
+
+THALWEG_CASES sets the number of cases of the first test; the others take a quarter of it each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+
+from tests.properties.check import difference, prepared, run_local, run_reference
+from tests.properties.coverage import count_case, seen, watch
+from tests.properties.strategies import Case, cases
+from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
+
+CASES = int(os.environ.get("THALWEG_CASES", "2000"))
+SETTINGS = settings(
+    deadline=None,
+    database=None,
+    print_blob=True,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _watched() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        watch(patch)
+        yield
+
+
+@settings(SETTINGS, max_examples=CASES)
+@given(cases())
+def test_the_plan_never_changes_the_answer(case: Case) -> None:
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        count_case("plan invariance", ready, expected)
+        note(ready.describe())
+        assert difference(expected, found) is None
+        assert parse_plan(print_plan(ready.plan), ready.graph) == ready.plan
+        assert plan_from_json(plan_as_json(ready.plan), ready.graph) == ready.plan
+
+
+@settings(SETTINGS, max_examples=CASES // 4)
+@given(cases(max_sources=1))
+def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
+    """One totally ordered source: however the log is cut into epochs, the answer is the same."""
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        count_case("cut invariance", ready, expected)
+        note(ready.describe())
+        for max_tuples in (1_000_000, case.max_tuples % 5 + 2):
+            epochs = case.epochs(ready.graph, max_tuples)
+            found = run_local(ready.plan, epochs, through_bytes=case.choice.through_bytes)
+            assert difference(expected, found) is None, f"cut at {max_tuples}"
+            assert difference(expected, run_reference(ready.graph, epochs)) is None, f"reference, cut at {max_tuples}"
+
+
+@settings(SETTINGS, max_examples=CASES // 4)
+@given(cases(failing=True))
+def test_the_reported_error_is_the_references(case: Case) -> None:
+    """Same operator, same tuple, same message; sinks hold the reference's output up to the last whole epoch."""
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        count_case("errors", ready, expected)
+        note(ready.describe())
+        assert difference(expected, found) is None
+
+
+def test_show() -> None:
+    for k, v in sorted(seen.items()):
+        print(v, k)
+    assert 0
