@@ -10,17 +10,30 @@ import pytest
 
 from tests.properties.check import Outcome, Prepared
 from thalweg.ir.operators import Aggregate, Sliding
+from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
-from thalweg.runtime.kernels import Fallback
 
 seen: Counter[str] = Counter()
+
+MUST_BE_SEEN = (
+    *(f"operator {k}" for k in ("source", "map", "filter", "flatmap", "split", "union", "aggregate", "join", "sink")),
+    *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
+    *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
+    *("window sliding", "window running"),
+    *("kernel", "row path", "fallback", "aggregate kernel", "aggregate fallback", "aggregate field fallback"),
+    *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink"),
+    *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
+    *("through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
+)
 
 
 def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
     plan, graph = prepared.plan, prepared.graph
     seen[f"cases of {test}"] += 1
     seen.update({f"operator {o.kind}" for o in graph.operators})
-    seen.update({f"key {o.key and [graph.type_of(o.inputs[0]).get(a) for a in o.key]}" for o in graph.stateful})
+    for stateful in graph.stateful:
+        kinds = dict(graph.type_of(stateful.inputs[0]).attributes)
+        seen["key " + " ".join(str(kinds[name]) for name in stateful.key or ())] += 1
     for operator in graph.operators:
         if isinstance(operator, Aggregate):
             seen["window sliding" if isinstance(operator.window, Sliding) else "window running"] += 1
@@ -34,6 +47,8 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "degree 2 or more": plan.channels > 1,
         "more buckets than channels": plan.buckets > plan.channels,
         "several epochs": len(prepared.epochs) > 2,
+        "through bytes": prepared.case.choice.through_bytes,
+        "one row per frame": plan.frame_rows == 1,
         "tuples in a sink": any(outcome.answer.values()),
         "error": outcome.error is not None,
         "error after a whole epoch": outcome.error is not None and any(outcome.answer.values()),
@@ -61,13 +76,7 @@ def watch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Container, "_aggregate_rows", _counted(Container._aggregate_rows, "aggregate fallback"))
     patch.setattr(Container, "_field_rows", _counted(Container._field_rows, "aggregate field fallback"))
     patch.setattr(Container, "_fail", _counted(Container._fail, "failed tuple"))
-    aggregate = Container.aggregate
-
-    def counted_aggregate(self: Container, *arguments: Any) -> Any:
-        seen["aggregate frame"] += arguments[1] is not None
-        return aggregate(self, *arguments)
-
-    patch.setattr(Container, "aggregate", counted_aggregate)
+    patch.setattr(aggregate, "emitting", _counted(aggregate.emitting, "aggregate kernel"))
 
 
 def _counted(method: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -76,6 +85,3 @@ def _counted(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         return method(*arguments)
 
     return counting
-
-
-__all__ = ["Fallback", "count_case", "seen", "watch"]

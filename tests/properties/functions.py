@@ -93,7 +93,6 @@ OPAQUE_PREDICATES: dict[str, RowFunction] = {
     "truth_of_text": lambda t: t.k,
     "truth_of_int": lambda t: t.n,
     "membership": lambda t: t.k in ("a", "b"),
-    "property": lambda t: t.is_far,
     "comprehension": lambda t: any(c == "a" for c in t.s),
     "with_try": try_predicate,
     "two_statements": two_statements,
@@ -167,7 +166,7 @@ def with_try(t: Any) -> dict[str, Any]:
 
 
 OPAQUE_MAPS: dict[str, RowFunction] = {
-    "helper": lambda t: Base(t.i, helper(t), t.doubled(), t.y, t.s, t.k, t.is_far),
+    "helper": lambda t: Base(t.i, helper(t), t.x * 2.0, t.y, t.s, t.k, t.n > 1),
     "formatted": lambda t: {"i": t.i, "n": t.n, "x": t.x, "y": t.y, "s": f"{t.s}é{t.n}", "k": t.k, "b": t.b},
     "comprehension": lambda t: {name: getattr(t, name) for name in ("b", "k", "s", "y", "x", "n", "i")},
     "namespace": lambda t: SimpleNamespace(i=t.i, n=t.n, x=t.x, y=t.y, s=t.k, k=t.k[:1], b=t.b, more=1),
@@ -325,6 +324,7 @@ FAILING_PREDICATES: dict[str, RowFunction] = {
     "zero_modulus": lambda t: t.i % t.n == 0,
     "zero_float_divisor": lambda t: t.x / t.y > 0.5,
     "raises": raise_on_word,
+    "method": lambda t: t.doubled() > 1.0,  # only tuples of a declared type have methods
 }
 FAILING_MAPS: dict[str, RowFunction] = {
     "overflow": lambda t: {"i": t.i + 1, "n": t.n, "x": t.x, "y": t.y, "s": t.s, "k": t.k, "b": t.b},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thalweg.ir.expr import Expr, Record, can_raise, reads
+from thalweg.ir.expr import Expr, Record, can_fall_back, can_raise, reads
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (
     Aggregate,
@@ -21,12 +21,15 @@ from thalweg.ir.operators import (
 )
 
 
-def live_attributes(graph: LogicalGraph) -> Mapping[StreamRef, tuple[str, ...]]:
-    """Live attributes per stream, in the order of its tuple type."""
+def live_attributes(graph: LogicalGraph, *, by_rows: bool = False) -> Mapping[StreamRef, tuple[str, ...]]:
+    """Live attributes per stream, in the order of its tuple type.
+
+    `by_rows`: for who calls every function as a whole, like the reference; then a map reads for its dead fields, too.
+    """
     live: dict[StreamRef, set[str]] = {stream: set() for stream in graph.streams}
     for operator in reversed(graph.operators):
         for port, stream in enumerate(operator.inputs):
-            live[stream] |= _needed(graph, operator, port, live)
+            live[stream] |= _needed(graph, operator, port, live, by_rows)
     return {s: tuple(n for n in graph.type_of(s).names if n in live[s]) for s in graph.streams}
 
 
@@ -35,7 +38,9 @@ def live_fields(record: Record, live: set[str] | frozenset[str]) -> tuple[tuple[
     return tuple((name, expr) for name, expr in record.fields if name in live or can_raise(expr))
 
 
-def _needed(graph: LogicalGraph, operator: Operator, port: int, live: Mapping[StreamRef, set[str]]) -> set[str]:
+def _needed(
+    graph: LogicalGraph, operator: Operator, port: int, live: Mapping[StreamRef, set[str]], by_rows: bool
+) -> set[str]:
     names = set(graph.type_of(operator.inputs[port]).names)
     out = {name for p in range(len(operator.outputs)) for name in live[StreamRef(operator.name, p)]}
     match operator:
@@ -44,7 +49,10 @@ def _needed(graph: LogicalGraph, operator: Operator, port: int, live: Mapping[St
         case Map(function=function):
             if not isinstance(function.expr, Record):
                 return names
-            return {name for _, field in live_fields(function.expr, out) for name in reads(field)}
+            fields = live_fields(function.expr, out)
+            if by_rows or any(can_fall_back(field) for _, field in fields):
+                return set(reads(function.expr))
+            return {name for _, field in fields for name in reads(field)}
         case Filter(function=function) | Split(function=function):
             return _reads(function, names) | out
         case Union():

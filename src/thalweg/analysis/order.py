@@ -1,8 +1,9 @@
 """Order keys: which sub-position columns a stream must carry beside its position.
 
 A tuple's order key is (position, sub-positions…). A sub-position is written where one tuple becomes several that
-can meet again: at a flat_map (emission counter) and at a fan-out whose branches reconverge (branch index).
-Everywhere else nothing downstream could observe it, so the column is never made.
+can meet again: at a flat_map (emission counter) and at a fan-out whose branches reconverge (branch index). Branches
+that never meet need an index, too, if sub-positions follow in one of them and tuples could fail in two: the first of
+all failures is found by order key. Everywhere else nothing could observe it, so the column is never made.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import FlatMap, Join, Operator, StreamRef
+from thalweg.ir.operators import FlatMap, Join, Operator, Sink, StreamRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,9 @@ class OrderLayout:
 
 def order_layout(graph: LogicalGraph) -> OrderLayout:
     branch: dict[tuple[str, int], int] = {}
-    for stream in graph.streams:
+    for stream in reversed(graph.streams):  # from the end: what is written behind a fan-out decides about it
         consumers = graph.consumers[stream]
-        if _reconverge(graph, consumers):
+        if _reconverge(graph, consumers) or _failures_interleave(graph, consumers, branch):
             branch |= {(operator.name, port): index for index, (operator, port) in enumerate(consumers)}
     width: dict[StreamRef, int] = {}
     layout = OrderLayout(width, branch)
@@ -45,3 +46,14 @@ def order_layout(graph: LogicalGraph) -> OrderLayout:
 
 def _reconverge(graph: LogicalGraph, consumers: tuple[tuple[Operator, int], ...]) -> bool:
     return any(graph.reaches[a.name] & graph.reaches[b.name] for (a, _), (b, _) in combinations(consumers, 2))
+
+
+def _failures_interleave(
+    graph: LogicalGraph, consumers: tuple[tuple[Operator, int], ...], branch: Mapping[tuple[str, int], int]
+) -> bool:
+    """Whether the failures of one tuple's copies could be compared wrongly: order keys of different widths."""
+    can_fail = [operator for operator, _ in consumers if not isinstance(operator, Sink)]
+    if len(can_fail) < 2:
+        return False
+    behind = frozenset[str]().union(*(graph.reaches[operator.name] for operator in can_fail))
+    return any(isinstance(graph.by_name[name], FlatMap) for name in behind) or any(name in behind for name, _ in branch)

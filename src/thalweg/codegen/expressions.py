@@ -34,7 +34,7 @@ def _templates() -> dict[Rule, str]:
     made["neg", INT], made["neg", FLOAT] = "k.neg_int({0})", "(-{0})"
     made["abs", INT], made["abs", FLOAT] = "k.abs_int({0})", "abs({0})"
     for kind in (INT, FLOAT, BOOL):
-        made["if", BOOL, kind, kind] = "np.where({0}, {1}, {2})"
+        made["if", BOOL, kind, kind] = "k.choose({0}, {1}, {2})"
     return made
 
 

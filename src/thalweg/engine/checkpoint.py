@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
@@ -38,6 +38,7 @@ class Checkpoint:
         self.spark = self.folder / "spark"
         self.results = self.folder / "results"
         self._failure = self.folder / "failure.json"
+        self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
@@ -72,7 +73,8 @@ class Checkpoint:
             raise CheckpointError(f"another process is working on {self.folder}") from None
 
     def close(self) -> None:
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def mark_ended(self) -> None:
         write_atomically(self.folder / "ended", b"")
@@ -80,7 +82,8 @@ class Checkpoint:
     # Progress: one file per epoch.
 
     def report(self, report: EpochReport) -> None:
-        write_atomically(self.folder / "progress" / f"{report.epoch:010d}.json", json.dumps(asdict(report)).encode())
+        file = self.folder / "progress" / f"{report.epoch:010d}.json"
+        write_atomically(file, json.dumps(asdict(report)).encode(), durable=False)
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""

@@ -28,7 +28,7 @@ from thalweg.ir.operators import (
     Union,
     fold_name,
 )
-from thalweg.ir.types import conform
+from thalweg.ir.types import TupleType, conform
 from thalweg.runtime.aggregate import row_fields
 from thalweg.runtime.rows import row_maker, rows, unpack
 from thalweg.runtime.scalar import STEPS, fold_window
@@ -44,9 +44,10 @@ class Reference:
         self.state: dict[str, dict[tuple[Any, ...], Any]] = {o.name: {} for o in graph.stateful}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
+        self.live = live_attributes(graph)
 
     def run(self, log: Iterable[Epoch]) -> Answer:
-        live = live_attributes(self.graph)
+        live = live_attributes(self.graph, by_rows=True)
         inputs = readers(self.graph, {s.name: live[s.output] for s in self.graph.sources})
         for epoch in log:
             self.open = {name: [] for name in self.answer}
@@ -64,8 +65,9 @@ class Reference:
             try:
                 emitted = self._process(operator, port, row)
             except Exception as error:  # whatever a user's function raises belongs to its tuple
+                shown = _as_type(self.graph.type_of(stream), row, self.live[stream])
                 raise TupleError(
-                    f"{type(error).__name__}: {error}", operator=operator.name, where=operator.where, found=repr(row)
+                    f"{type(error).__name__}: {error}", operator=operator.name, where=operator.where, found=repr(shown)
                 ) from error
             for out_port, result in emitted:
                 self._deliver(StreamRef(operator.name, out_port), result)
@@ -89,7 +91,7 @@ class Reference:
                     raise ValueError(f"expected a port in 0..{len(operator.outputs) - 1}, found {chosen!r}")
                 return [(chosen, row)]
             case Union():
-                return [(0, row)]
+                return [(0, _as_type(operator.outputs[0], row, operator.outputs[0].names))]
             case Aggregate():
                 values = self._aggregate(operator, row)
                 return [] if values is None else [(0, self._make(operator, values))]
@@ -138,6 +140,12 @@ class Reference:
         names = [n for n in output.names if hasattr(sides[left.get(n) is not None], n)]
         values = [getattr(sides[left.get(n) is not None], n) for n in names]
         return [(0, row_maker(output, names)(*values))]
+
+
+def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
+    """The tuple with those of these attributes that were read; what nothing reads is in no file's row."""
+    present = [name for name in names if hasattr(row, name)]
+    return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
 
 
 def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:

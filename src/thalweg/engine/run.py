@@ -79,8 +79,8 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
     """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
     with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
         checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
-        manifest = checkpoint.open(make_manifest(plan, engine, labels))
         try:
+            manifest = checkpoint.open(make_manifest(plan, engine, labels))
             sinks = make_sinks(plan.graph, checkpoint.results)
             for sink in sinks.values():
                 sink.claim(manifest.run, overwrite=options.overwrite)

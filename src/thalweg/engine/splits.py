@@ -173,6 +173,9 @@ def check_unchanged(chunk: Chunk) -> None:
         raise _changed(chunk, stat.st_size, stat.st_mtime_ns)
 
 
+_last_group: dict[tuple[str, int, int, int, tuple[str, ...]], pa.Table] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reads the live attributes of one source's files."""
@@ -195,26 +198,37 @@ class Reader:
     def _table(self, chunk: Chunk) -> pa.Table:
         if self.endpoint.format != "parquet":
             return _read_text(chunk.path, self.endpoint.format, self).slice(chunk.start, chunk.stop - chunk.start)
-        strings = [n for n in self.columns if self.tuple_type.get(n) is STR]
         try:
-            with pq.ParquetFile(chunk.path, memory_map=True, read_dictionary=strings) as file:
-                return self._row_groups(file, chunk)
+            return self._row_groups(chunk)
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
 
-    def _row_groups(self, file: pq.ParquetFile, chunk: Chunk) -> pa.Table:
+    def _row_groups(self, chunk: Chunk) -> pa.Table:
         """Only the row groups that the chunk touches."""
+        strings = [n for n in self.columns if self.tuple_type.get(n) is STR]
+        parts: list[pa.Table] = []
+        with pq.ParquetFile(chunk.path, memory_map=True, read_dictionary=strings) as file:
+            start = 0
+            for group in range(file.num_row_groups):
+                stop = start + file.metadata.row_group(group).num_rows
+                first, last = max(start, chunk.start), min(stop, chunk.stop)
+                if first < last:
+                    parts.append(self._row_group(file, chunk, group, last < stop).slice(first - start, last - first))
+                start = stop
+        return pa.concat_tables(parts)
+
+    def _row_group(self, file: pq.ParquetFile, chunk: Chunk, group: int, more: bool) -> pa.Table:
+        """A decoded row group. One that the next epoch will go on with stays at hand: decoding it again for each of
+        many small epochs would cost more than all the rest."""
+        wanted = (chunk.path, chunk.size, chunk.modified_ns, group, self.columns)
+        if wanted in _last_group:
+            return _last_group[wanted]
         present = set(file.schema_arrow.names)
-        groups: list[int] = []
-        first = start = 0
-        for group in range(file.num_row_groups):
-            stop = start + file.metadata.row_group(group).num_rows
-            if start < chunk.stop and stop > chunk.start:
-                first = first if groups else start
-                groups.append(group)
-            start = stop
-        table = file.read_row_groups(groups, [n for n in self.columns if n in present], use_threads=False)
-        return table.slice(chunk.start - first, chunk.stop - chunk.start)
+        table = file.read_row_group(group, [n for n in self.columns if n in present], use_threads=False)
+        if more:
+            _last_group.clear()
+            _last_group[wanted] = table
+        return table
 
     def _column(self, table: pa.Table, name: str, chunk: Chunk) -> pa.ChunkedArray:
         kind = self.tuple_type.get(name)

@@ -40,6 +40,9 @@ _CAN_RAISE = frozenset(
     rule for rule, result in RULES.items() if rule[0] in ("/", "//", "%") or (result is INT and rule[0] != "if")
 )
 
+# What a kernel may leave to the row path: what can raise, and ints compared with floats, which Python does exactly.
+_CAN_FALL_BACK = _CAN_RAISE | {rule for rule in RULES if rule[0] in COMPARISONS and {*rule[1:]} == {INT, FLOAT}}
+
 
 @dataclass(frozen=True, slots=True)
 class Attr:
@@ -102,6 +105,11 @@ def reads(expr: Expr | Record) -> frozenset[str]:
 def can_raise(expr: Expr | Record) -> bool:
     """Whether CPython could raise while it evaluates the expression."""
     return any(isinstance(e, Apply) and (e.op, *(o.type for o in e.operands)) in _CAN_RAISE for e in walk(expr))
+
+
+def can_fall_back(expr: Expr | Record) -> bool:
+    """Whether the expression's kernel could leave a frame to the row path, which calls the whole function."""
+    return any(isinstance(e, Apply) and (e.op, *(o.type for o in e.operands)) in _CAN_FALL_BACK for e in walk(expr))
 
 
 def _int64(value: int | float) -> int | float:

@@ -80,13 +80,16 @@ def parse_file(file: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=256)
+def _functions(file: str) -> tuple[ast.Lambda | ast.FunctionDef, ...]:
+    tree = parse_file(file)
+    return () if tree is None else tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef))
+
+
 def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
     """The syntax of a function, found by the exact positions that its byte code carries."""
-    tree = parse_file(code.co_filename)
-    if tree is None:
-        return None
     spans = {span for span in map(complete, code.co_positions()) if span is not None}
-    for node in ast.walk(tree):
+    for node in _functions(code.co_filename):
         if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node_span(node.body) in spans:
             return node
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:

@@ -185,8 +185,9 @@ class Container:
             numbers = np.array(found + [-1] * (len(frame) - len(found)), np.int64)
         return [_some(frame.select(live).where(numbers == port)) for port, live in enumerate(lives)]
 
-    def union(self, *frames: Frame | None) -> Frame | None:
-        return merge([frame for frame in frames if frame is not None])
+    def union(self, live: Sequence[str], *frames: Frame | None) -> Frame | None:
+        # An input may carry more attributes than the others, for another consumer.
+        return merge([frame.select(live) for frame in frames if frame is not None])
 
     def aggregate(
         self,
@@ -211,14 +212,15 @@ class Container:
         place = groups.order if shown is None else groups.order[shown]
         back = np.argsort(place, kind="stable") if shown is not None else _inverse(place)
         source = back if shown is None else shown[back]
-        emitted = frame.with_columns({}) if shown is None else frame.with_columns({}).take(place[back])
+        at = None if shown is None else place[back]  # which input tuples emit; None: all of them
+        emitted = frame.with_columns({}) if at is None else frame.with_columns({}).take(at)
         if not len(emitted):
             return None
         in_order = {n: take(column, source) for n, column in folds.items()}
         try:
             columns = fields(in_order, len(emitted))
         except Fallback:
-            columns = self._field_rows(operator, emitted, in_order)
+            columns = self._field_rows(operator, frame if at is None else frame.take(at), in_order)
         cut = min((len(column) for column in columns.values()), default=len(emitted))
         return _some(emitted.window(0, cut).with_columns({n: columns[n] for n in live}))
 
@@ -271,18 +273,20 @@ class Container:
 
     def _each(self, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]) -> list[Any]:
         results: list[Any] = []
-        for index, row in enumerate(items):
+        for index, item in enumerate(items):
             try:
-                results.append(step(row))
+                results.append(step(item))
             except Exception as error:  # whatever a user's function raises belongs to its tuple
-                self._fail(name, frame.order_key(index), error, row)
+                self._fail(name, frame, index, error)
                 break
         return results
 
-    def _fail(self, name: str, order_key: tuple[int, ...], error: Exception, row: Any) -> None:
+    def _fail(self, name: str, frame: Frame, index: int, error: Exception) -> None:
         where = self.program.operators[name].where
         message = f"{type(error).__name__}: {error}"
-        self.output.failures.append(Failure(order_key, self.program.ranks[name], name, where, message, repr(row)))
+        (row,) = rows.rows(frame.window(index, index + 1), self.program.input_types[name])
+        key, rank = frame.order_key(index), self.program.ranks[name]
+        self.output.failures.append(Failure(key, rank, name, where, message, repr(row)))
 
     def _aggregate_rows(
         self, operator: Aggregate, frame: Frame, codes: Array, groups: Groups, live: Sequence[str]
@@ -302,13 +306,12 @@ class Container:
         columns = rows.columns_of([results[i] for i in emitted], operator.outputs[0])
         return _some(frame.with_columns({}).take(np.array(emitted, np.int64)).with_columns(columns).select(live))
 
-    def _field_rows(self, operator: Aggregate, emitted: Frame, folds: Columns) -> dict[str, Column]:
+    def _field_rows(self, operator: Aggregate, emitting: Frame, folds: Columns) -> dict[str, Column]:
         """The output fields row by row, when their kernel could not do them; cut before the first that fails."""
-        as_rows = rows.rows(emitted.with_columns(folds), _fold_type(operator))
         values = self._each(
             operator.name,
-            emitted,
-            as_rows,
+            emitting,
+            rows.rows(emitting.with_columns(folds), _fold_type(operator)),
             lambda row: aggregate.row_fields(operator.fields.fields, {n: getattr(row, n) for n in folds}),
         )
         return rows.columns_of(values, operator.outputs[0])

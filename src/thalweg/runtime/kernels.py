@@ -86,6 +86,13 @@ def nonzero(b: Any) -> Any:
     return b
 
 
+def choose(test: Any, a: Any, b: Any) -> Any:
+    """The value of `a if test else b` in each row. A captured flag is one test for all rows."""
+    if isinstance(test, np.ndarray):
+        return np.where(test, a, b)
+    return a if test else b
+
+
 def same_text(a: Any, b: Any) -> Any:
     if isinstance(a, Coded) and isinstance(b, Coded):
         in_a = pc.index_in(b.values, value_set=a.values).fill_null(-1).to_numpy()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_TRACEBACK = b"Traceback (most recent call last):"
 _CHATTER = (
     b"WARNING: Using incubator modules",
     b"Setting default log level to",
@@ -40,6 +41,18 @@ def quiet() -> Iterator[None]:
 
 def _pass_on(reading: int, stderr: int) -> None:
     with open(reading, "rb") as lines:
+        traceback: list[bytes] = []
         for line in lines:
-            if line.strip() and not line.startswith(_CHATTER):
+            if traceback and line.startswith(b"  "):
+                traceback.append(line)
+                continue
+            if traceback and not _is_shutdown(traceback, line):
+                os.write(stderr, b"".join([*traceback, line]))
+            elif not traceback and line.strip() and not line.startswith((*_CHATTER, _TRACEBACK)):
                 os.write(stderr, line)
+            traceback = [line] if line.startswith(_TRACEBACK) else []
+
+
+def _is_shutdown(traceback: list[bytes], error: bytes) -> bool:
+    """Idle workers find their pipe closed when the session ends, and say so."""
+    return error.startswith(b"BrokenPipeError") and any(b"pyspark/daemon.py" in line for line in traceback)

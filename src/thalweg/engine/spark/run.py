@@ -41,7 +41,7 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             query = start_query(spark, plan, options, run)
             reports = _follow(query, run, watch, first)
             seconds = time.monotonic() - started
-        if any(r.final for r in reports):
+        if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
             run.checkpoint.mark_ended()
         return result(plan, run, reports, seconds)
 
@@ -93,11 +93,12 @@ class EpochWriter:
         frames: dict[int, list[Frame]] = {}
         failures: list[Failure] = []
         # One action: the state is read once, and no operator runs twice.
-        for _, stream, content in rows.collect():
+        table = rows.toArrow()
+        for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
             if stream == FAILURES:
-                failures += read_failures(bytes(content))
+                failures += read_failures(content.as_py())
             elif stream != PULSE:
-                frames.setdefault(stream, []).append(decode(bytes(content)))
+                frames.setdefault(stream, []).append(decode(content.as_buffer()))
         if (failure := first_failure(failures)) is not None:
             raise failure
         epoch = checkpoint.log[number]
