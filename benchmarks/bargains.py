@@ -67,7 +67,7 @@ def _loop_running(lists: Lists) -> list[Bargain]:
     symbol: str
     price: float
     volume: int
-    for kind, symbol, price, volume in zip(*lists, strict=True):  # type: ignore[assignment]
+    for kind, symbol, price, volume in zip(*lists, strict=True):
         if kind == "T":
             spent, traded = sums.get(symbol, (0.0, 0))
             sums[symbol] = spent + price * volume, traded + volume
@@ -96,7 +96,7 @@ def _loop_sliding(lists: Lists, last: int) -> list[Bargain]:
     symbol: str
     price: float
     volume: int
-    for kind, symbol, price, volume in zip(*lists, strict=True):  # type: ignore[assignment]
+    for kind, symbol, price, volume in zip(*lists, strict=True):
         held = windows.get(symbol)
         if kind == "T":
             if held is None:

@@ -70,10 +70,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
-        first, *others = (
-            cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(zip(cells, widths))
-        )
-        return f"| {' | '.join([first, *others])} |"
+        padded = (cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(cells))
+        return f"| {' | '.join(padded)} |"
 
     rule = f"|{'|'.join('-' * (w + 1) + ('-:'[i > 0]) for i, w in enumerate(widths))}|"
     return "\n".join([line(header), rule, *map(line, rows)])

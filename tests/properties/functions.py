@@ -43,7 +43,7 @@ WORD = "a"
 
 
 def helper(t: Any) -> int:
-    return len(t.s) + abs(t.n) % 5
+    return len(t.s) + int(abs(t.n) % 5)
 
 
 # Predicates
@@ -54,7 +54,7 @@ ANALYZABLE_PREDICATES: dict[str, RowFunction] = {
     "int_vs_float": lambda t: t.i <= t.x,
     "float_vs_int": lambda t: t.x != t.i,
     "float_vs_const": lambda t: t.y >= 0.5,
-    "const_vs_float": lambda t: THREE > t.x,
+    "const_vs_float": lambda t: THREE > t.x,  # noqa: SIM300
     "text_is_const": lambda t: t.k == WORD,
     "const_is_not_text": lambda t: "b" != t.k,  # noqa: SIM300
     "text_is_text": lambda t: t.k == t.s,
@@ -78,14 +78,14 @@ ANALYZABLE_PREDICATES: dict[str, RowFunction] = {
 
 def try_predicate(t: Any) -> bool:
     try:
-        return 10 // t.n > 1
+        return bool(10 // t.n > 1)
     except ZeroDivisionError:
         return True
 
 
 def two_statements(t: Any) -> bool:
     far = t.n > 1
-    return far or t.b
+    return bool(far or t.b)
 
 
 OPAQUE_PREDICATES: dict[str, RowFunction] = {
@@ -244,6 +244,8 @@ FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
     "range": agg.max("x") - agg.min("x"),
     "scaled": 2.5 * agg.sum("y") - 1,
     "ratio": agg.sum("n") / agg.count(),
+    "huge_ratio": agg.max("i") / agg.count(),  # beyond 2**53 the kernel must leave it to Python
+    "huge_ratio_of_first": 3 / (agg.count() * 2) + agg.first("i") / 7,
     "under_one": 1 / agg.count() + agg.sum("x"),
     "max_abs": agg.max(lambda t: abs(t.y)),
     "min_int_and_float": agg.min(lambda t: t.x - t.i),

@@ -32,8 +32,8 @@ Row = tuple[int, int, float, float, str, str, bool]
 Files = tuple[tuple[Row, ...], ...]
 
 SCHEMA = pa.schema(
-    [("i", pa.int64()), ("n", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
-    + [("s", pa.string()), ("k", pa.string()), ("b", pa.bool_())]
+    {"i": pa.int64(), "n": pa.int64(), "x": pa.float64(), "y": pa.float64()}
+    | {"s": pa.string(), "k": pa.string(), "b": pa.bool_()}
 )
 MAX_NODES = 8
 MAX_COPIES = 12  # how many copies of one source tuple a stream may carry: diamonds multiply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import keyword
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class _Module:
     def __init__(self, facts: _Facts, place: tuple[int, int]) -> None:
         self.facts, self.place = facts, place
         self.functions: list[str] = []
+        self.function_names = ["run", "k", "np", "AttributeType"]
         self.body: list[str] = []
         self.names: dict[str, str] = {}
 
@@ -92,17 +94,17 @@ class _Module:
             self.body.append(f"    # {operator.name}: {operator.kind}, {operator.where}")
             self.body += [f"    {line}" for line in self._call(operator)]
             self.body += [f"    {line}" for line in self._emits(operator)]
-        header = f'"""{title} of {self.facts.plan.graph.name}: {" ".join(o.name for o in operators)} (generated)."""'
+        header = f"# {title} of {self.facts.plan.graph.name}: {' '.join(o.name for o in operators)} (generated)"
         run = "\n".join(["def run(pe, inputs):", *self.body])
         return "\n\n\n".join([f"{header}\n\n{_IMPORTS}", *self.functions, run]) + "\n"
 
     def _identify(self, operator: Operator) -> None:
-        base = re.sub(r"\W", "_", operator.name)
-        base = f"_{base}" if base[0].isdigit() or base in ("pe", "inputs", "run", "k", "np") else base
-        taken = set(self.names.values())
-        self.names[operator.name] = next(
-            n for n in (base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))) if n not in taken
-        )
+        base = re.sub(r"\W", "_", operator.name, flags=re.ASCII)
+        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) or base in ("pe", "inputs") else base
+        self.names[operator.name] = self._free(base, set(self.names.values()))
+
+    def _free(self, base: str, taken: set[str]) -> str:
+        return next(n for n in (base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
 
     def _stream(self, stream: StreamRef) -> str:
         ports = len(self.facts.plan.graph.by_name[stream.operator].outputs)
@@ -175,6 +177,9 @@ class _Module:
         return self._function(name, "\n".join(["return [", *lines, "    ]"]), str(operator.window), operator)
 
     def _function(self, name: str, body: str, meaning: str, operator: Operator) -> str:
+        # An operator may be called like another one's function, and variables of `run` hide functions.
+        name = self._free(name, {*self.names.values(), *self.function_names})
+        self.function_names.append(name)
         self.functions.append(f"def {name}(f, n):\n    # {operator.where}: {meaning}\n    {body}")
         return name
 

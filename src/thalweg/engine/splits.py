@@ -241,7 +241,7 @@ class Reader:
         if column.null_count:
             row = chunk.start + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
             raise self._misfit(name, chunk, f"{kind} in every row", f"nothing in row {row}")
-        if kind is STR and pa.types.is_dictionary(column.type):
+        if kind is STR and pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
             return column
         found = column.type
         allowed = {INT: pa.types.is_integer, FLOAT: _is_number, STR: _is_text, BOOL: pa.types.is_boolean}
@@ -270,7 +270,8 @@ def _read_text(path: str, format: str, reader: Reader | None) -> pa.Table:
     types = {} if reader is None else {n: ARROW_TYPES[k] for n, k in reader.tuple_type.attributes}
     try:
         if format == "csv":
-            convert = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+            # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number.
+            convert = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
             return pyarrow.csv.read_csv(path, convert_options=convert)
         schema = pa.schema(list(types.items())) if types else None
         return pyarrow.json.read_json(path, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))

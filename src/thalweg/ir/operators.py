@@ -51,7 +51,12 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
         digest.update(part.co_code)
         digest.update(repr(part.co_names).encode())
         for constant in part.co_consts:
-            add(constant) if isinstance(constant, types.CodeType) else digest.update(repr(constant).encode())
+            if isinstance(constant, types.CodeType):
+                add(constant)
+            elif isinstance(constant, frozenset):  # `x in {"a", "b"}`: its order changes from process to process
+                digest.update(repr(sorted(map(repr, constant))).encode())
+            else:
+                digest.update(repr(constant).encode())
 
     add(code)
     return digest.hexdigest()[:16]

@@ -9,7 +9,7 @@ from typing import Any
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr, Const, Expr, apply
 from thalweg.ir.operators import Fold, Function, fold_name
-from thalweg.ir.types import BOOL, INT, PYTHON_TYPES, STR, AttributeType, TupleType
+from thalweg.ir.types import BOOL, INT, INT64_MAX, INT64_MIN, PYTHON_TYPES, STR, AttributeType, TupleType
 from thalweg.lang.functions import attribute_function, read_function
 
 Argument = str | Callable[[Any], Any]
@@ -119,13 +119,23 @@ class FoldTable:
             case Of(kind, argument):
                 return self._fold(kind, argument)
             case Number(value):
-                return Const(value, PYTHON_TYPES[type(value)])
+                return self._number(value)
             case Combined(op, left, right):
                 found = apply(op, self.resolve(left), self.resolve(right))
                 if found is None:
                     raise GraphError(f"aggregates cannot be combined by {op}", where=self.where, expected="numbers")
                 return found
         raise GraphError("not an aggregate", where=self.where, expected="agg.…", found=repr(aggregate))
+
+    def _number(self, value: object) -> Const:
+        if type(value) is float or (type(value) is int and INT64_MIN <= value <= INT64_MAX):
+            return Const(value, PYTHON_TYPES[type(value)])
+        raise GraphError(
+            "aggregates are combined with numbers",
+            where=self.where,
+            expected="an aggregate, a float or a 64-bit int",
+            found=repr(value),
+        )
 
     def _fold(self, kind: str, argument: Argument | None) -> Attr:
         function = self._function(argument)

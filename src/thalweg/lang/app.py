@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.errors import GraphError, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
@@ -15,7 +15,7 @@ from thalweg.ir.types import BOOL, FLOAT, INT, TupleType
 from thalweg.lang import agg
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.place import assigned_name, call_place, user_frame
-from thalweg.lang.tuples import Tuple
+from thalweg.lang.tuples import Tuple, check_names
 from thalweg.lang.window import Last, names
 
 RowFunction = Callable[[Any], Any]
@@ -25,8 +25,8 @@ class App:
     """An application: a named graph of operators. Make it at module level; nothing runs until it is started."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self.where = call_place(user_frame())
+        self.name = _word(name, "application", self.where)
         self._operators: list[Operator] = []
 
     def source(self, endpoint: Files, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
@@ -67,6 +67,13 @@ class App:
         self._operators.append(operator)
 
 
+def _word(name: str, what: str, where: Where) -> str:
+    """A name that stands in the text form of a plan and in generated code as one word."""
+    if not name or any(c.isspace() or not c.isprintable() or c in "#=[]" for c in name):
+        raise GraphError(f"bad {what} name", where=where, expected="a word without spaces or # = [ ]", found=repr(name))
+    return name
+
+
 class _Site:
     """The call of the user's program that makes an operator: its place and the operator's name."""
 
@@ -77,11 +84,7 @@ class _Site:
 
     def _own(self, name: str) -> str:
         taken = {o.name: o for o in self.app._operators}
-        if not name or any(c.isspace() or c in "#=[]" for c in name):
-            raise GraphError(
-                "bad operator name", where=self.where, expected="a word without spaces or # = [ ]", found=repr(name)
-            )
-        if name in taken:
+        if _word(name, "operator", self.where) in taken:
             raise GraphError(
                 f"two operators are called {name}", where=self.where, found=f"the first stands at {taken[name].where}"
             )
@@ -188,6 +191,7 @@ class Stream:
         if not fields:
             raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
         self._check_attributes(window.by, site)
+        check_names(fields, site.name, site.where)
         table = agg.FoldTable(self.tuple_type, site.where)
         record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
         output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
@@ -276,6 +280,7 @@ def _map_type(read: Function, into: type[Tuple] | None, site: _Site) -> TupleTyp
     if into is not None:
         return _declared(into, site)
     if isinstance(read.expr, Record):
+        check_names((name for name, _ in read.expr.fields), site.name, site.where)
         return TupleType(site.name, tuple((name, expr.type) for name, expr in read.expr.fields))
     if read.expr is not None:
         return TupleType(site.name, ())  # refused by the caller, with what it found

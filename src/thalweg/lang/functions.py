@@ -43,10 +43,11 @@ def read_function(function: Callable[[Any], Any], input_type: TupleType, where: 
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=repr(function))
     try:
-        expr = _Reader(function, input_type, where).read()
+        reader = _Reader(function, input_type, where)
+        expr = reader.read()
     except _Opaque as reason:
         return Function(function, where, None, str(reason))
-    return Function(function, where, expr)
+    return Function(reader.frozen(), where, expr)
 
 
 def attribute_function(name: str, input_type: TupleType, where: Where) -> Function:
@@ -81,7 +82,7 @@ class _Reader:
     def __init__(self, function: Callable[[Any], Any], input_type: TupleType, where: Where) -> None:
         if not isinstance(function, types.FunctionType):
             raise _Opaque(f"{type(function).__name__} is not a plain function")
-        self.code = function.__code__
+        self.function, self.code = function, function.__code__
         node = function_node(self.code)
         if node is None:
             raise _Opaque("its source is not at hand")
@@ -96,6 +97,15 @@ class _Reader:
         self.node, self.parameter = node, parameters[0].arg
         self.input_type, self.where = input_type, where
         self.names = _captured(function)
+
+    def frozen(self) -> types.FunctionType:
+        """The function with its captured values as they are now: a loop variable may be another when it is called."""
+        function = self.function
+        cells = tuple(
+            types.CellType(self.names[n]) if n in self.names else types.CellType() for n in self.code.co_freevars
+        )
+        module = {"__builtins__": builtins, "__name__": function.__module__} | self.names
+        return types.FunctionType(self.code, module, function.__name__, function.__defaults__, cells)
 
     def read(self) -> Expr | Record:
         body = self._body()
@@ -145,9 +155,9 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id=self.parameter), attr=name):
                 kind = self.input_type.get(name)
                 if kind is None:
-                    if hasattr(Tuple, name):
+                    if hasattr(self.input_type.python or Tuple, name):
                         raise _Opaque(f"it uses {name}")
-                    raise unknown_attribute(name, self.input_type, Where(self.where.file, node.lineno))
+                    raise unknown_attribute(name, self.input_type, Where(self.code.co_filename, node.lineno))
                 return Attr(name, kind)
             case ast.Constant(value=value):
                 return _constant(value)
@@ -209,6 +219,8 @@ def _constant(value: object) -> Const:
     if kind is None or (type(value) is int and not INT64_MIN <= value <= INT64_MAX):
         raise _Opaque(f"it uses {value!r}, which is no 64-bit int, float, str or bool")
     assert isinstance(value, int | float | str)
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise _Opaque(f"it uses {value!r}, which has no encoding")
     return Const(value, kind)
 
 

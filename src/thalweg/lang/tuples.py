@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import keyword
 import sys
 import typing
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from thalweg.errors import GraphError, Where
@@ -64,14 +66,22 @@ def _read_annotations(cls: type[Tuple]) -> TupleType:
             raise GraphError(
                 f"attribute {name} of {cls.__name__} has an unknown type", where=where, expected=known, found=found
             )
-        if name.startswith("_") or hasattr(Tuple, name):
-            raise GraphError(
-                f"attribute name {name} of {cls.__name__} is reserved",
-                where=where,
-                expected="a name that does not start with _ and is no attribute of tw.Tuple",
-            )
         attributes.append((name, kind))
+    check_names((name for name, _ in attributes), cls.__name__, where)
     return TupleType(cls.__name__, tuple(attributes), cls)
+
+
+def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
+    """Attributes are read as `t.name` and must not hide what every tuple has."""
+    for name in names:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise GraphError(f"bad attribute name {name!r} of {owner}", where=where, expected="a Python identifier")
+        if name.startswith("_") or name == "self" or hasattr(Tuple, name):
+            raise GraphError(
+                f"attribute name {name} of {owner} is reserved",
+                where=where,
+                expected="a name that does not start with _, is not self and is no attribute of tw.Tuple",
+            )
 
 
 def _class_place(cls: type) -> Where | None:

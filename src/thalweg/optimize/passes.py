@@ -10,7 +10,7 @@ from thalweg.ir.verify import verify
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.fuse import Fuse
 
-BUCKETS_PER_CHANNEL = 1  # measured: benchmarks/spark/README.md; more pay off from about 100,000 keys on
+BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets` lets an epoch write less
 
 
 def make_plan(

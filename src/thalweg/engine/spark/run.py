@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.codegen.pe import compile_plan
@@ -117,12 +117,14 @@ def _follow(query: StreamingQuery, run: Opened, watch: Watch, first: int) -> lis
     """Read the reports from storage while the query works."""
     reports: list[EpochReport] = []
     try:
-        ended = False
-        while not ended:
-            ended = bool(query.awaitTermination(_POLL_S))
+        active = True
+        while active:
+            time.sleep(_POLL_S)
+            active = query.isActive  # looked up before the reports: the last one is there when the query has ended
             for report in run.checkpoint.reports(first + len(reports)):
                 reports.append(report)
                 watch(report)
+        query.awaitTermination()
     except StreamingQueryException as error:
         raise run.checkpoint.failure() or _engine_error(error) from error
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from thalweg.engine.spark.wire import SCHEMA, Row, batch, failure_rows, parcel_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe

@@ -1,0 +1,281 @@
+"""Thalweg on Spark against plain PySpark, Polars and the bare query: benchmarks/spark/README.md says what and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks import bargains
+from benchmarks.harness import Measured, Spread, interleaved, machine, rate_table, ratio, table, write_results
+from benchmarks.spark.contenders import (
+    MASTER,
+    SESSION,
+    Epochs,
+    Load,
+    epoch_ms,
+    run_bare,
+    run_plain,
+    run_polars,
+    run_thalweg,
+)
+from benchmarks.spark.plain import FORMS
+
+from thalweg.engine.spark.session import spark_session
+
+THALWEG, BARE = "thalweg", "bare query"
+STREAMING: dict[str, Callable[[Load, Path], Epochs]] = {
+    THALWEG: run_thalweg,
+    **{form: lambda load, out, form=form: run_plain(form, load, out) for form in FORMS},  # type: ignore[misc]
+}
+POLARS = {"polars, 1 thread": 1, f"polars, {os.cpu_count()} threads": os.cpu_count() or 1}
+PEERS = {"applyInPandasWithState": "applyInPandasWithState", "polars, 1 thread": "Polars (1)"}
+FIXED = "fixed"  # the fixed cost of an epoch: Thalweg with tiny epochs against the bare query
+CHOICES = [*STREAMING, "polars", FIXED]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is run; the defaults are the real thing."""
+
+    file_rows: int = 200_000
+    ticks: int = 2_000_000  # at one file per epoch
+    files_per_large_epoch: int = 5
+    large_epochs: int = 6
+    warm_small: int = 3  # epochs that are run and not counted
+    warm_large: int = 2
+    checked_rows: int = 10_000  # in each of five files
+    tiny_rows: int = 100
+    tiny_epochs: int = 60
+    warm_tiny: int = 20
+
+
+QUICK = Sizes(
+    file_rows=10_000,
+    ticks=40_000,
+    files_per_large_epoch=2,
+    large_epochs=3,
+    warm_small=1,
+    warm_large=1,
+    checked_rows=2_000,
+    tiny_epochs=12,
+    warm_tiny=4,
+)
+
+
+@dataclass
+class Results:
+    """What was measured so far: the tables and the files come from here."""
+
+    rates: dict[str, Measured] = field(default_factory=dict)  # epoch size to tuples per second
+    fixed_ms: Measured = field(default_factory=dict)  # a round's median over its epochs
+    epochs_ms: dict[str, list[list[int]]] = field(default_factory=dict)  # all that was counted, to look back at
+
+    def report(self) -> str:
+        sections = [f"## {title}\n\n{rate_table(rates, PEERS)}" for title, rates in self.rates.items()]
+        if any(self.fixed_ms.values()):
+            sections.append(f"## Fixed cost of an epoch\n\n{self._fixed_table()}")
+        return "\n\n".join(sections)
+
+    def _fixed_table(self) -> str:
+        theirs = self.fixed_ms[BARE]
+        rows = [
+            [name, Spread.of(ms).text(), found.text(2) if (found := ratio(ms, theirs)) else ""]
+            for name, ms in self.fixed_ms.items()
+            if ms
+        ]
+        return table(["contender", "ms per epoch", f"× {BARE}"], rows)
+
+
+class Bench:
+    """The loads in a scratch folder, and the rounds over them."""
+
+    def __init__(self, scratch: Path, sizes: Sizes, only: list[str], last: int | None) -> None:
+        self.scratch, self.sizes, self.only = scratch, sizes, only
+        small, rows = sizes.ticks // sizes.file_rows, sizes.file_rows
+        large = sizes.files_per_large_epoch * sizes.large_epochs
+        self.small = Load(scratch / "small", small * rows, rows, rows, last)
+        self.large = Load(scratch / "large", large * rows, rows, sizes.files_per_large_epoch * rows, last)
+        self.sample = Load(scratch / "sample", 5 * sizes.checked_rows, sizes.checked_rows, sizes.checked_rows, last)
+        tiny = sizes.tiny_rows * sizes.tiny_epochs
+        self.tiny = Load(scratch / "tiny", tiny, tiny, sizes.tiny_rows, last)
+        self.results = Results()
+
+    def prepare(self) -> None:
+        for load in (self.small, self.large, self.sample, self.tiny):
+            bargains.write_ticks(load.folder, load.ticks // load.file_rows, load.file_rows)
+
+    @property
+    def streaming(self) -> list[str]:
+        return [name for name in STREAMING if name in self.only]
+
+    @property
+    def polars(self) -> list[str]:
+        return list(POLARS) if "polars" in self.only else []
+
+    @contextmanager
+    def _out(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            yield Path(folder) / "out"
+
+    def check(self) -> None:
+        """Everyone must give the same answer, over five epochs with state between them."""
+        expected = bargains.python_loop(bargains.read_lists(self.sample.folder), self.sample.last)
+        for name in (*self.streaming, *self.polars):
+            with self._out() as out:
+                if name in STREAMING:
+                    STREAMING[name](self.sample, out)
+                else:
+                    run_polars(POLARS[name], self.sample, out)
+                if (problem := bargains.disagreement(bargains.read_bargains(out), expected)) is not None:
+                    sys.exit(f"{name} does not give the answer: {problem}")
+            say(f"checked {name}: {len(expected):,} bargains")
+
+    def warm_up(self) -> None:
+        """The check has run every query once over few tuples; here the JVM sees them at full size."""
+        short = replace(self.large, ticks=self.small.ticks, folder=self.small.folder, epoch_rows=self.small.epoch_rows)
+        for name in self.streaming:
+            with self._out() as out:
+                STREAMING[name](short, out)
+            say(f"warmed up {name}")
+
+    def run(self, rounds: int, after_round: Callable[[Results], None]) -> None:
+        names = [*self.streaming, *self.polars, *([FIXED] if FIXED in self.only else [])]
+        at = 0
+        for number, name in interleaved(names, rounds):
+            if number != at:
+                after_round(self.results)
+                at = number
+            began = time.monotonic()
+            if name == FIXED:
+                self._fixed(number)
+            elif name in POLARS:
+                self._polars(name)
+            else:
+                self._stream(name, self.small, self.sizes.warm_small)
+                self._stream(name, self.large, self.sizes.warm_large)
+            say(f"round {number + 1}: {name}, {time.monotonic() - began:.0f} s")
+        after_round(self.results)
+
+    def _stream(self, name: str, load: Load, warm: int) -> None:
+        with self._out() as out:
+            ms = epoch_ms(STREAMING[name](load, out))[warm:]
+        self.results.epochs_ms.setdefault(f"{name}, {load.epoch_rows:,}", []).append(ms)
+        self._rate(load, name, load.epoch_rows * len(ms) * 1_000 / sum(ms))
+
+    def _polars(self, name: str) -> None:
+        """Once per round: a batch knows no epochs, so both tables show the same number."""
+        with self._out() as out:
+            rate = self.small.ticks / run_polars(POLARS[name], self.small, out)
+        for load in (self.small, self.large):
+            self._rate(load, name, rate)
+
+    def _rate(self, load: Load, name: str, rate: float) -> None:
+        rates = self.results.rates.setdefault(f"{load.epoch_rows:,} tuples per epoch", {})
+        rates.setdefault(name, []).append(rate)
+
+    def _fixed(self, number: int) -> None:
+        blocks: Mapping[str, Callable[[Path], Epochs]] = {
+            THALWEG: lambda out: run_thalweg(self.tiny, out),
+            BARE: lambda out: run_bare(self.tiny.epochs, out),
+        }
+        for name in sorted(blocks, reverse=number % 2 == 1):
+            with self._out() as out:
+                ms = epoch_ms(blocks[name](out))[self.sizes.warm_tiny :]
+            self.results.epochs_ms.setdefault(f"{name}, tiny", []).append(ms)
+            self.results.fixed_ms.setdefault(name, []).append(statistics.median(ms))
+
+    def where(self) -> str:
+        """Where an epoch's time goes in Thalweg (and, for tiny epochs, in the bare query): medians in ms."""
+        self.warm_up()
+        columns: dict[str, dict[str, float]] = {}
+        for load, warm in ((self.small, self.sizes.warm_small), (self.large, self.sizes.warm_large)):
+            with self._out() as out:
+                columns[f"{load.epoch_rows:,}"] = parts(run_thalweg(load, out)[warm:])
+        with self._out() as out:
+            columns["tiny"] = parts(run_thalweg(self.tiny, out)[self.sizes.warm_tiny :])
+        with self._out() as out:
+            columns["bare"] = parts(run_bare(self.tiny.epochs, out)[self.sizes.warm_tiny :])
+        names = dict.fromkeys(name for column in columns.values() for name in column)
+        rows = [[name, *(f"{column.get(name, 0):,.0f}" for column in columns.values())] for name in names]
+        return table(["median over epochs", *columns], rows)
+
+
+def parts(epochs: Epochs) -> dict[str, float]:
+    """The parts of Spark's progress: the trigger's durations, then the state operators' numbers, summed over them."""
+    found: dict[str, list[float]] = {}
+    for epoch in epochs:
+        numbers: dict[str, float] = {f"{name} ms": value for name, value in epoch.durationMs.items()}
+        for operator in epoch.stateOperators:
+            own = {
+                "state: updates ms": operator.allUpdatesTimeMs,
+                "state: commit ms": operator.commitTimeMs,
+                "state: memory bytes": operator.memoryUsedBytes,
+                **{f"state: {name}": value for name, value in operator.customMetrics.items() if value},
+            }
+            for name, value in own.items():
+                numbers[name] = numbers.get(name, 0) + value
+        for name, value in numbers.items():
+            found.setdefault(name, []).append(value)
+    largest_first = sorted((n for n in found if n.endswith(" ms")), key=lambda n: -statistics.median(found[n]))
+    durations = [n for n in largest_first if not n.startswith("state:")]
+    return {n: statistics.median(found[n]) for n in (*durations, *sorted(set(found) - set(durations)))}
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ticks", type=int, default=Sizes.ticks, help="at 200,000 tuples per epoch")
+    parser.add_argument("--window", type=int, help="VWAP over the symbol's last WINDOW trades, not over all of them")
+    parser.add_argument("--only", nargs="+", choices=CHOICES, default=CHOICES)
+    parser.add_argument("--quick", action="store_true", help="a few 10,000 ticks, 2 rounds: does it work?")
+    parser.add_argument("--where", action="store_true", help="only show where an epoch's time goes")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args()
+    sizes, rounds = (QUICK, 2) if options.quick else (Sizes(ticks=options.ticks), options.rounds)
+    if sizes.ticks // sizes.file_rows <= sizes.warm_small:
+        parser.error(f"--ticks: more than {sizes.warm_small} epochs of {sizes.file_rows:,} are needed")
+    facts = machine("pyspark", "pyarrow", "numpy", "pandas", "polars")
+    document: dict[str, Any] = {"machine": facts, "options": vars(options)}
+    complete = not options.quick and options.only == CHOICES and options.window is None
+
+    def keep(results: Results) -> None:
+        """After every round: a run of an hour that is stopped must not be lost."""
+        document.update(rates=results.rates, fixed_ms=results.fixed_ms, epochs_ms=results.epochs_ms)
+        if complete:
+            write_results(Path(__file__).parent, "Thalweg on Spark: last results", results.report(), document)
+
+    only = [THALWEG] if options.where else options.only
+    with (
+        tempfile.TemporaryDirectory(prefix="thalweg-bench-") as scratch,
+        spark_session(MASTER, SESSION, 1),  # all contenders run in this one JVM
+    ):
+        bench = Bench(Path(scratch), sizes, only, options.window)
+        bench.prepare()
+        bench.check()
+        if options.where:
+            print(bench.where())
+            return
+        bench.warm_up()
+        bench.run(rounds, keep)
+    print(json.dumps(document) if options.json else bench.results.report())
+
+
+if __name__ == "__main__":
+    main()
