@@ -37,13 +37,19 @@ def run(
     return run_plan(make_plan(app.graph(), degree=degree, fuse=fuse), engine, options)
 
 
+ENGINES = ("spark", "local")
+
+
+def check_engine(engine: str) -> None:
+    if engine not in ENGINES:
+        hint = did_you_mean(engine, ENGINES)
+        raise PlanError("unknown engine", expected=" or ".join(ENGINES), found=engine, hint=hint)
+
+
 def run_plan(plan: PhysicalPlan, engine: str, options: RunOptions, watch: Watch = lambda report: None) -> RunResult:
+    check_engine(engine)
     if engine == "local":
         return run_local(plan, options, watch)
-    if engine == "spark":
-        from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second
+    from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second
 
-        return run_spark(plan, options, watch)
-    raise PlanError(
-        "unknown engine", expected="spark or local", found=engine, hint=did_you_mean(engine, ("spark", "local"))
-    )
+    return run_spark(plan, options, watch)

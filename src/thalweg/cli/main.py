@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from thalweg.api import run_plan
+from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
 from thalweg.cli.show import show_result, watcher
@@ -82,13 +82,15 @@ def run(
 
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
     """
+    check_engine(engine)
     made = _plan(app, degree, fuse, plan)
     settings = dict(pair.partition("=")[::2] for pair in conf or [])
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings)
     if json_output:
         _print_json({"event": "plan", "engine": engine, "plan": plan_as_json(made)})
     else:
-        out.print(f"[bold]{made.graph.name}[/] on engine {engine}\n\n{explain(made)}", markup=True)
+        out.print(explain(made), markup=False)
+        out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
     result = run_plan(made, engine, options, watcher(out, as_json=json_output))
     show_result(out, result, as_json=json_output)
 
