@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from benchmarks.spark.contenders import (
     run_thalweg,
 )
 from benchmarks.spark.plain import FORMS
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from thalweg.engine.spark.session import spark_session
 
@@ -58,8 +59,9 @@ class Sizes:
     warm_large: int = 2
     checked_rows: int = 10_000  # in each of five files
     tiny_rows: int = 100
-    tiny_epochs: int = 60
-    warm_tiny: int = 20
+    tiny_epochs: int = 50
+    warm_tiny: int = 10
+    tiny_pairs: int = 2  # of blocks of tiny epochs, in each round
 
 
 QUICK = Sizes(
@@ -72,6 +74,7 @@ QUICK = Sizes(
     checked_rows=2_000,
     tiny_epochs=12,
     warm_tiny=4,
+    tiny_pairs=1,
 )
 
 
@@ -150,6 +153,9 @@ class Bench:
             with self._out() as out:
                 STREAMING[name](short, out)
             say(f"warmed up {name}")
+        if FIXED in self.only:
+            self._tiny_block(BARE)
+            say(f"warmed up {BARE}")
 
     def run(self, rounds: int, after_round: Callable[[Results], None]) -> None:
         names = [*self.streaming, *self.polars, *([FIXED] if FIXED in self.only else [])]
@@ -187,15 +193,17 @@ class Bench:
         rates.setdefault(name, []).append(rate)
 
     def _fixed(self, number: int) -> None:
-        blocks: Mapping[str, Callable[[Path], Epochs]] = {
-            THALWEG: lambda out: run_thalweg(self.tiny, out),
-            BARE: lambda out: run_bare(self.tiny.epochs, out),
-        }
-        for name in sorted(blocks, reverse=number % 2 == 1):
-            with self._out() as out:
-                ms = epoch_ms(blocks[name](out))[self.sizes.warm_tiny :]
-            self.results.epochs_ms.setdefault(f"{name}, tiny", []).append(ms)
-            self.results.fixed_ms.setdefault(name, []).append(statistics.median(ms))
+        """Blocks of tiny epochs, Thalweg's and the bare query's in turn; each pair is a comparison of its own."""
+        for pair in range(self.sizes.tiny_pairs):
+            for name in sorted((THALWEG, BARE), reverse=(number + pair) % 2 == 1):
+                ms = epoch_ms(self._tiny_block(name))
+                self.results.epochs_ms.setdefault(f"{name}, tiny", []).append(ms)
+                self.results.fixed_ms.setdefault(name, []).append(statistics.median(ms))
+
+    def _tiny_block(self, name: str) -> Epochs:
+        with self._out() as out:
+            epochs = run_thalweg(self.tiny, out) if name == THALWEG else run_bare(self.tiny.epochs, out)
+        return epochs[self.sizes.warm_tiny :]
 
     def where(self) -> str:
         """Where an epoch's time goes in Thalweg (and, for tiny epochs, in the bare query): medians in ms."""
@@ -204,34 +212,31 @@ class Bench:
         for load, warm in ((self.small, self.sizes.warm_small), (self.large, self.sizes.warm_large)):
             with self._out() as out:
                 columns[f"{load.epoch_rows:,}"] = parts(run_thalweg(load, out)[warm:])
-        with self._out() as out:
-            columns["tiny"] = parts(run_thalweg(self.tiny, out)[self.sizes.warm_tiny :])
-        with self._out() as out:
-            columns["bare"] = parts(run_bare(self.tiny.epochs, out)[self.sizes.warm_tiny :])
+        columns |= {f"{name}, tiny": parts(self._tiny_block(name)) for name in (THALWEG, BARE)}
         names = dict.fromkeys(name for column in columns.values() for name in column)
         rows = [[name, *(f"{column.get(name, 0):,.0f}" for column in columns.values())] for name in names]
         return table(["median over epochs", *columns], rows)
 
 
 def parts(epochs: Epochs) -> dict[str, float]:
-    """The parts of Spark's progress: the trigger's durations, then the state operators' numbers, summed over them."""
-    found: dict[str, list[float]] = {}
-    for epoch in epochs:
-        numbers: dict[str, float] = {f"{name} ms": value for name, value in epoch.durationMs.items()}
-        for operator in epoch.stateOperators:
-            own = {
-                "state: updates ms": operator.allUpdatesTimeMs,
-                "state: commit ms": operator.commitTimeMs,
-                "state: memory bytes": operator.memoryUsedBytes,
-                **{f"state: {name}": value for name, value in operator.customMetrics.items() if value},
-            }
-            for name, value in own.items():
-                numbers[name] = numbers.get(name, 0) + value
-        for name, value in numbers.items():
-            found.setdefault(name, []).append(value)
-    largest_first = sorted((n for n in found if n.endswith(" ms")), key=lambda n: -statistics.median(found[n]))
-    durations = [n for n in largest_first if not n.startswith("state:")]
-    return {n: statistics.median(found[n]) for n in (*durations, *sorted(set(found) - set(durations)))}
+    """Medians of what Spark says of an epoch: the trigger's durations, then the state's (summed over partitions)."""
+    medians = {
+        f"{name} ms": statistics.median(epoch.durationMs.get(name, 0) for epoch in epochs)
+        for name in epochs[0].durationMs
+    }
+    states = [_state_numbers(epoch) for epoch in epochs]
+    medians |= {name: statistics.median(numbers.get(name, 0) for numbers in states) for name in states[0]}
+    return {name: value for name, value in medians.items() if value}
+
+
+def _state_numbers(epoch: StreamingQueryProgress) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for operator in epoch.stateOperators:
+        numbers |= {"state: updates ms": operator.allUpdatesTimeMs, "state: commit ms": operator.commitTimeMs}
+        for name, value in sorted(operator.customMetrics.items()):
+            if "Latency" in name or name.endswith(("BytesCopied", "GetCount", "PutCount")):
+                numbers[f"state: {name}"] = value
+    return numbers
 
 
 def say(line: str) -> None:
@@ -261,6 +266,7 @@ def main() -> None:
         if complete:
             write_results(Path(__file__).parent, "Thalweg on Spark: last results", results.report(), document)
 
+    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # applyInPandasWithState's own use of pandas, every epoch
     only = [THALWEG] if options.where else options.only
     with (
         tempfile.TemporaryDirectory(prefix="thalweg-bench-") as scratch,

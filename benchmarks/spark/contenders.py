@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks import bargains
 from benchmarks.spark import bare, plain
-from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from thalweg.engine.run import RunOptions, opened

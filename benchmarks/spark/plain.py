@@ -1,4 +1,4 @@
-"""Bargains in plain PySpark, as a user writes it who knows the engine: one state per symbol, vectorized where it can be.
+"""Bargains in plain PySpark, as a user who knows the engine writes it: a state per symbol, vectorized where possible.
 
 Behind a shuffle rows arrive in any order, so every form needs the column `seq`, and sorts by it within its group.
 """
@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 INPUT = "kind string, symbol string, price double, volume bigint, seq bigint"
 OUTPUT = "symbol string, vwap double, price double, gain double"
@@ -79,7 +80,7 @@ def apply_in_pandas(rows: DataFrame, last: int | None) -> DataFrame:
         if len(found):
             yield found
 
-    return rows.groupBy("symbol").applyInPandasWithState(  # type: ignore[no-any-return]
+    return rows.groupBy("symbol").applyInPandasWithState(
         step, OUTPUT, state_schema(last), "append", GroupStateTimeout.NoTimeout
     )
 

@@ -203,3 +203,7 @@ def main() -> None:
     except KeyboardInterrupt:
         err.print("paused")
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
-from thalweg.engine.storage import write_atomically
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.errors import CheckpointError, InputError, ThalwegError, TupleError, Where
 
 
@@ -26,7 +26,7 @@ class EpochReport:
     tuples_in: int
     tuples_out: dict[str, int]
     seconds: float
-    backlog: int
+    backlog: int | None  # known files' tuples that wait; None where another process cuts the epochs
 
 
 class Checkpoint:
@@ -38,16 +38,24 @@ class Checkpoint:
         self.spark = self.folder / "spark"
         self.results = self.folder / "results"
         self._failure = self.folder / "failure.json"
+        self._progress = self.folder / "progress"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
+        manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
+        for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
+            if folder.exists():
+                remove_leftovers(folder)
+        return manifest
+
+    def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
         if not file.exists():
-            strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock")
+            strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock" and not is_leftover(p))
             if strangers:
                 raise CheckpointError(
                     f"{self.folder} is no checkpoint of Thalweg",
@@ -82,12 +90,12 @@ class Checkpoint:
     # Progress: one file per epoch.
 
     def report(self, report: EpochReport) -> None:
-        file = self.folder / "progress" / f"{report.epoch:010d}.json"
+        file = self._progress / f"{report.epoch:010d}.json"
         write_atomically(file, json.dumps(asdict(report)).encode(), durable=False)
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""
-        while (file := self.folder / "progress" / f"{first:010d}.json").exists():
+        while (file := self._progress / f"{first:010d}.json").exists():
             yield EpochReport(**json.loads(file.read_bytes()))
             first += 1
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from thalweg.engine.storage import write_atomically
+from thalweg.engine.storage import create_atomically
 from thalweg.errors import CheckpointError
 
 
@@ -103,7 +103,15 @@ class InputLog:
         return found
 
     def append(self, epoch: Epoch) -> None:
-        write_atomically(self._file(epoch.number), epoch.as_json().encode())
+        """Never over an entry that is there: a process that outlived its driver may still be cutting epochs."""
+        try:
+            create_atomically(self._file(epoch.number), epoch.as_json().encode())
+        except FileExistsError:
+            raise CheckpointError(
+                f"another process wrote epoch {epoch.number} of the input log",
+                found=str(self._file(epoch.number)),
+                hint="start again: the log's epoch is the one that counts",
+            ) from None
 
     def written_at(self, number: int) -> float:
         """When the epoch was cut, in seconds since 1970."""

@@ -94,7 +94,7 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
             yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
-            yield f"the state of {name} has another meaning now", state, new.states[name], f"rename it, or {_ANEW}"
+            yield f"the state of {name} has another meaning now", state, new.states[name], _ANEW
     if old.stages != new.stages:
         hint = f"the --fuse of the first start, or {_ANEW}"
         yield "the stateful stages changed", _stages(old), _stages(new), hint

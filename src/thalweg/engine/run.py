@@ -111,6 +111,9 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         reports: list[EpochReport] = []
         while True:
             epoch = run.checkpoint.log.get(number) or cutter.next_epoch(closing=not options.follow)
+            if epoch is None and cutter.ended:  # killed between the final epoch's commit and the mark
+                run.checkpoint.mark_ended()
+                break
             if epoch is None:
                 time.sleep(options.interval_s)
                 continue

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from thalweg.engine.splits import ARROW_TYPES, SUFFIXES
-from thalweg.engine.storage import write_atomically
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.errors import CheckpointError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Files, Sink
@@ -35,8 +35,10 @@ class FileSink:
         """Make sure that the folder holds no other run's output."""
         owner = self.folder / _OWNER
         if owner.exists() and json.loads(owner.read_bytes())["run"] == run:
+            remove_leftovers(self.folder)
             return
-        strangers = [] if not self.folder.exists() else sorted(p for p in self.folder.iterdir() if p.name != _OWNER)
+        present = sorted(self.folder.iterdir()) if self.folder.exists() else []
+        strangers = [p for p in present if p.name != _OWNER and not is_leftover(p)]
         ours = [p for p in strangers if p.name.startswith("epoch-") or p.name == _DONE]
         if strangers and not (overwrite and ours == strangers):
             raise CheckpointError(
@@ -47,6 +49,7 @@ class FileSink:
         for path in ours:
             path.unlink()
         write_atomically(owner, json.dumps({"run": run}).encode())
+        remove_leftovers(self.folder)
 
     def _file(self, epoch: int) -> Path:
         return self.folder / f"epoch-{epoch:010d}{SUFFIXES[self.format][0]}"

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import networkx as nx
-
 from thalweg.ir.operators import Operator, Sink, Source, StreamRef
 from thalweg.ir.types import TupleType
 
@@ -54,6 +52,8 @@ class LogicalGraph:
     @cached_property
     def reaches(self) -> Mapping[str, frozenset[str]]:
         """For each operator the operators that its tuples can reach, itself included."""
+        import networkx as nx  # here, because workers load this module and never ask
+
         digraph = nx.DiGraph()
         digraph.add_nodes_from(o.name for o in self.operators)
         digraph.add_edges_from((s.operator, o.name) for o in self.operators for s in o.inputs)

@@ -87,13 +87,19 @@ def _functions(file: str) -> tuple[ast.Lambda | ast.FunctionDef, ...]:
 
 
 def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
-    """The syntax of a function, found by the exact positions that its byte code carries."""
-    spans = {span for span in map(complete, code.co_positions()) if span is not None}
+    """The syntax of a function, found by the exact positions that its byte code carries.
+
+    A lambda is the innermost one that holds all of them; that of its whole body need not be among them
+    (`a if b > c else d` has none). Instructions that stand for no text have an empty span.
+    """
+    spans = {s for s in map(complete, code.co_positions()) if s is not None and (s[0], s[2]) != (s[1], s[3])}
+    found: ast.Lambda | None = None
     for node in _functions(code.co_filename):
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node_span(node.body) in spans:
-            return node
+        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and spans:
+            body = node_span(node.body)
+            found = node if all(_inside(span, body) for span in spans) else found  # outer ones come first
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if first == code.co_firstlineno:
                 return node
-    return None
+    return found

@@ -106,7 +106,7 @@ class EpochWriter:
         merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
         out = write_epoch(sinks, number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
-        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, 0))
+        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, None))
 
     def _began(self, checkpoint: Checkpoint, number: int) -> float:
         """When the epoch began: when it was logged, unless it is a replay."""

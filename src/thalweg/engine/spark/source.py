@@ -24,7 +24,6 @@ from thalweg.ir.operators import Source
 from thalweg.runtime.container import Program
 
 FORMAT = "thalweg"
-_ROWS_PER_TASK = 25_000  # below that a second task costs more than it brings
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class SourceJob:
     max_tuples: int
     follow: bool
     interval_s: float
+    rows_per_task: int = 25_000  # below that a second task costs more than it brings
 
     def to_option(self) -> str:
         return base64.b64encode(cloudpickle.dumps(self)).decode()
@@ -136,7 +136,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except ThalwegError as error:
             self.checkpoint.record_failure(error)
             raise
-        tasks = max(1, min(self.job.tasks, epoch.tuples // _ROWS_PER_TASK))
+        tasks = max(1, min(self.job.tasks, epoch.tuples // self.job.rows_per_task))
         pulse = Pulse(epoch.number, epoch.final)
         return [Part(index, pieces, pulse) for index, pieces in enumerate(epoch.spread(tasks))]
 

@@ -1,0 +1,76 @@
+"""The text form of a plan: it parses back, and what cannot be read is said with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.graphs import bargains, stateless
+from thalweg.errors import PlanError
+from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
+from thalweg.optimize.passes import make_plan
+
+GOOD = """\
+plan bargains buckets=2 frame_rows=64
+stage 0
+  pe ticks trades quotes
+stage 1  # exchange: trades by symbol over 2; quotes by symbol over 2
+  pe vwap bargains.join bargains.filter bargains
+degree vwap=2 bargains.join=2
+"""
+
+
+def test_print_and_parse() -> None:
+    graph = bargains()
+    plan = parse_plan(GOOD, graph)
+    assert plan == make_plan(graph, degree=2, frame_rows=64)
+    assert print_plan(plan) == GOOD
+    assert plan_from_json(plan_as_json(plan), graph) == plan
+
+
+def test_comments_and_blank_lines_do_not_count() -> None:
+    graph = bargains()
+    loose = "# a plan\n\n" + GOOD.replace("stage 0", "\nstage 0   # the first") + "\n   # the end\n"
+    assert parse_plan(loose, graph) == parse_plan(GOOD, graph)
+
+
+def test_a_plan_without_state_has_no_degrees() -> None:
+    text = print_plan(make_plan(stateless()))
+    assert "degree" not in text
+    assert parse_plan(text, stateless()).degrees == {}
+
+
+def test_the_fingerprint_follows_the_content() -> None:
+    graph = bargains()
+    plan = parse_plan(GOOD, graph)
+    assert plan.fingerprint == parse_plan(GOOD, graph).fingerprint
+    assert plan.fingerprint != parse_plan(GOOD.replace("frame_rows=64", "frame_rows=65"), graph).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("plan bargains", "plan others", "line 1: this plan is for others"),
+        ("buckets=2", "buckets=two", "line 1: not a number: 'two'"),
+        (" frame_rows=64", "", "the header is incomplete"),
+        ("plan bargains buckets=2 frame_rows=64\n", "", "the header is incomplete"),
+        ("stage 1", "stage 2", "line 4: stages are numbered in order"),
+        ("pe ticks", "pe tocks", "line 3: unknown operator 'tocks'"),
+        ("stage 0\n", "", "line 2: cannot read this line"),
+        ("  pe ticks trades quotes", "  pe", "line 3: cannot read this line"),
+        ("degree vwap=2", "degree vwap", "line 6: not a number: ''"),
+        ("degree vwap=2", "degree vwap=-1", "line 6: not a number: '-1'"),
+        ("degree vwap", "degrees vwap", "line 6: cannot read this line"),
+    ],
+)
+def test_what_cannot_be_read(old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(PlanError) as error:
+        parse_plan(GOOD.replace(old, new), bargains())
+    assert message in str(error.value)
+
+
+def test_an_unknown_operator_gets_a_suggestion() -> None:
+    with pytest.raises(PlanError) as error:
+        parse_plan(GOOD.replace("quotes", "quote"), bargains())
+    assert error.value.hint == "did you mean `quotes`?"
+    assert error.value.found == "pe ticks trades quote"

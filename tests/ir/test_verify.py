@@ -1,0 +1,109 @@
+"""Each invariant of a plan, broken once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.graphs import GRAPHS, bargains, two_keys
+from thalweg.errors import PlanError
+from thalweg.ir.text import parse_plan
+from thalweg.ir.verify import INVARIANTS, verify
+from thalweg.optimize.passes import make_plan
+
+HEADER = "plan bargains buckets=2 frame_rows=64\n"
+STAGE_0 = "stage 0\n  pe ticks trades quotes\n"
+STAGE_1 = "stage 1\n  pe vwap bargains.join bargains.filter bargains\n"
+DEGREES = "degree vwap=2 bargains.join=2\n"
+
+BROKEN: list[tuple[str, str, str]] = [
+    (
+        "every_operator_once",
+        HEADER + "stage 0\n  pe ticks trades\n" + STAGE_1 + DEGREES,
+        "quotes stands in 0 PEs",
+    ),
+    (
+        "every_operator_once",
+        HEADER + STAGE_0 + "  pe trades\n" + STAGE_1 + DEGREES,
+        "trades stands in 2 PEs",
+    ),
+    (
+        "every_operator_once",
+        HEADER + "stage 0\n  pe ticks trades quotes out\n" + STAGE_1 + DEGREES,
+        "out stands in 1 PEs",
+    ),
+    ("degrees_are_allowed", HEADER + STAGE_0 + STAGE_1 + "degree vwap=2\n", "exactly the stateful operators"),
+    ("degrees_are_allowed", HEADER + STAGE_0 + STAGE_1 + "degree vwap=0 bargains.join=2\n", "vwap has degree 0"),
+    ("degrees_are_allowed", HEADER + STAGE_0 + STAGE_1 + "degree vwap=3 bargains.join=3\n", "too few for 3 channels"),
+    (
+        "degrees_are_allowed",
+        HEADER.replace("frame_rows=64", "frame_rows=0") + STAGE_0 + STAGE_1 + DEGREES,
+        "at least one row",
+    ),
+    (
+        "tuples_flow_forward",
+        HEADER + STAGE_0 + "stage 1\n  pe vwap bargains.filter bargains\nstage 2\n  pe bargains.join\n" + DEGREES,
+        "bargains.filter stands before bargains.join",
+    ),
+    (
+        "tuples_flow_forward",
+        HEADER + "stage 0\n  pe ticks quotes trades\n" + STAGE_1 + DEGREES,
+        "not in declaration order",
+    ),
+    (
+        "sources_start_the_line",
+        HEADER + "stage 0\n  pe trades quotes\n  pe ticks\n" + STAGE_1 + DEGREES,
+        "source ticks does not stand in the first PE of stage 0",
+    ),
+    (
+        "state_starts_a_stage",
+        HEADER + STAGE_0 + "stage 1\n  pe vwap\n  pe bargains.join bargains.filter bargains\n" + DEGREES,
+        "stateful bargains.join does not stand in the first PE",
+    ),
+    (
+        "state_starts_a_stage",
+        HEADER + "stage 0\n  pe ticks trades\nstage 1\n  pe quotes\n" + STAGE_1.replace("stage 1", "stage 2") + DEGREES,
+        "stage 1 starts without state",
+    ),
+    (
+        "state_sees_whole_keys",
+        HEADER + STAGE_0 + STAGE_1 + "degree vwap=2 bargains.join=1\n",
+        "bargains.join needs to channel 0, but vwap is partitioned by symbol over 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("invariant", "text", "problem"), BROKEN)
+def test_each_invariant_broken_once(invariant: str, text: str, problem: str) -> None:
+    plan = parse_plan(text, bargains())
+    (check,) = (f for f in INVARIANTS if f.__name__ == invariant)
+    assert any(problem in found for found in check(plan))
+    with pytest.raises(PlanError, match="illegal plan"):
+        verify(plan)
+
+
+def test_one_state_for_all_tuples_has_degree_1() -> None:
+    graph = two_keys()
+    plan = replace(make_plan(graph), degrees={"per_symbol": 1, "per_kind": 1, "total": 2}, buckets=2)
+    with pytest.raises(PlanError, match="total keeps one state for all tuples and has degree 2"):
+        verify(plan)
+
+
+def test_an_error_names_the_invariant_in_words() -> None:
+    with pytest.raises(PlanError) as error:
+        verify(parse_plan(BROKEN[0][1], bargains()))
+    assert error.value.expected == "Each operator that is not a sink stands in exactly one PE."
+
+
+def test_every_invariant_is_broken_above() -> None:
+    assert {f.__name__ for f in INVARIANTS} == {name for name, _, _ in BROKEN}
+    assert all(f.__doc__ for f in INVARIANTS)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_made_plans_are_legal(name: str) -> None:
+    graph = GRAPHS[name]()
+    for fuse in ("all", "none"):
+        plan = make_plan(graph, degree=3, fuse=fuse, buckets=5)
+        assert verify(plan) is plan
