@@ -49,16 +49,19 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Spread | None:
     return Spread.of([a / b for a, b in pairs]) if pairs else None
 
 
-def rate_table(rates: Measured, peers: Mapping[str, str]) -> str:
-    """A row per contender: tuples per second, and the ratio to each peer (contender to column title)."""
-    shown = {name: title for name, title in peers.items() if rates.get(name)}
-    header = ["contender", "tuples/s", *(f"× {title}" for title in shown.values())]
+def rate_table(rates: Measured, peers: Measured) -> str:
+    """A row per contender: tuples per second, and the ratio to each peer."""
+    header = ["contender", "tuples/s", *(f"× {title}" for title in peers)]
     rows = [
-        [name, Spread.of(values).text(), *(_cell(ratio(values, rates[peer])) for peer in shown)]
+        [name, Spread.of(values).text(), *(_cell(ratio(values, theirs)) for theirs in peers.values())]
         for name, values in rates.items()
-        if values
     ]
     return table(header, rows)
+
+
+def best(rates: Sequence[Sequence[float]]) -> list[float]:
+    """The best of several contenders in each round."""
+    return [max(values) for values in zip(*rates, strict=False)]
 
 
 def _cell(found: Spread | None) -> str:
@@ -89,7 +92,12 @@ def machine(*packages: str) -> dict[str, str]:
     }
 
 
-def write_results(folder: Path, title: str, report: str, document: Mapping[str, Any]) -> None:
-    facts = ", ".join(f"{name} {value}" for name, value in document["machine"].items())
-    (folder / "results.md").write_text(f"# {title}\n\nWritten by `bench.py`. {facts}.\n\n{report}\n")
-    (folder / "results.json").write_text(json.dumps(document, indent=1) + "\n")
+def write_results(file: Path, title: str, report: str, document: Mapping[str, Any]) -> None:
+    """Two files beside each other: `file`.md for readers, `file`.json with every round."""
+    facts, options = (
+        ", ".join(f"{name} {value}" for name, value in document[part].items()) for part in ("machine", "options")
+    )
+    how = "Median over the rounds (least..greatest); ratios are taken within a round."
+    text = f"# {title}\n\nWritten by `bench.py`. {how}\n\n{facts}; {options}\n\n{report}\n"
+    file.with_suffix(".md").write_text(text)
+    file.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from thalweg.cli.main import cli
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
@@ -30,10 +34,7 @@ def test_the_example_prints_what_the_readme_says(tmp_path: Path) -> None:
 
 def test_the_commands_of_the_readme_exist() -> None:
     for command in re.findall(r"^\| `thalweg (\w+)", README, re.MULTILINE):
-        done = subprocess.run(
-            [sys.executable, "-m", "thalweg.cli.main", command, "--help"], capture_output=True, text=True, check=True
-        )
-        assert "Examples:" in done.stdout
+        assert "Examples:" in CliRunner().invoke(cli, [command, "--help"]).stdout
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
     for target in re.findall(r"`?make ([\w-]+)", README):
         assert f"\n{target}:" in makefile, target

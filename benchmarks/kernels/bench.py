@@ -137,7 +137,7 @@ def main() -> None:
         options.ticks, options.rounds, options.epoch = 100_000, 2, 25_000
     document: dict[str, Any] = {
         "machine": machine("numpy", "pyarrow", "polars"),
-        "options": {k: v for k, v in vars(options).items() if k != "json"},
+        "options": {name: getattr(options, name) for name in ("rounds", "ticks", "epoch")},
         "rates": {},
     }
     sections: list[str] = []
@@ -152,13 +152,15 @@ def main() -> None:
             for group, jobs in contenders(folder, Path(scratch) / f"log {form}", last, options.epoch).items():
                 rates = measure(jobs, options.ticks // files * files, options.rounds)
                 document["rates"][f"{form}, {group}"] = rates
-                sections.append(f"## {form}, {group}\n\n{rate_table(rates, PEERS)}")
+                sections.append(
+                    f"## {form}, {group}\n\n{rate_table(rates, {title: rates[name] for name, title in PEERS.items()})}"
+                )
                 if not options.json:
                     print(f"\n{sections[-1]}", flush=True)
     if options.json:
         print(json.dumps(document))
     if not options.quick and options.only == list(FORMS):
-        write_results(Path(__file__).parent, "Kernels: last results", "\n\n".join(sections), document)
+        write_results(Path(__file__).with_name("results"), "Kernels: last results", "\n\n".join(sections), document)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks import bargains
-from benchmarks.harness import Measured, Spread, interleaved, machine, rate_table, ratio, table, write_results
+from benchmarks.harness import Measured, Spread, best, interleaved, machine, rate_table, ratio, table, write_results
 from benchmarks.spark.contenders import (
     MASTER,
     SESSION,
@@ -42,7 +42,7 @@ STREAMING: dict[str, Callable[[Load, Path], Epochs]] = {
     **{form: lambda load, out, form=form: run_plain(form, load, out) for form in FORMS},  # type: ignore[misc]
 }
 POLARS = {"polars, 1 thread": 1, f"polars, {os.cpu_count()} threads": os.cpu_count() or 1}
-PEERS = {"applyInPandasWithState": "applyInPandasWithState", "polars, 1 thread": "Polars (1)"}
+PEERS = {"applyInPandasWithState": "applyInPandasWithState", "polars, 1 thread": "Polars (1 thread)"}
 FIXED = "fixed"  # the fixed cost of an epoch: Thalweg with tiny epochs against the bare query
 CHOICES = [*STREAMING, "polars", FIXED]
 
@@ -87,7 +87,7 @@ class Results:
     epochs_ms: dict[str, list[list[int]]] = field(default_factory=dict)  # all that was counted, to look back at
 
     def report(self) -> str:
-        sections = [f"## {title}\n\n{rate_table(rates, PEERS)}" for title, rates in self.rates.items()]
+        sections = [f"## {title}\n\n{rate_table(rates, _peers(rates))}" for title, rates in self.rates.items()]
         if any(self.fixed_ms.values()):
             sections.append(f"## Fixed cost of an epoch\n\n{self._fixed_table()}")
         return "\n\n".join(sections)
@@ -100,6 +100,13 @@ class Results:
             if ms
         ]
         return table(["contender", "ms per epoch", f"× {BARE}"], rows)
+
+
+def _peers(rates: Measured) -> Measured:
+    """What is compared with: plain PySpark's form for pandas, its best form in each round, and Polars."""
+    plain = [rates[form] for form in FORMS if form in rates]
+    found = {title: rates[name] for name, title in PEERS.items() if name in rates}
+    return found | ({"best plain PySpark": best(plain)} if len(plain) > 1 else {})
 
 
 class Bench:
@@ -148,14 +155,14 @@ class Bench:
 
     def warm_up(self) -> None:
         """The check has run every query once over few tuples; here the JVM sees them at full size."""
-        short = replace(self.large, ticks=self.small.ticks, folder=self.small.folder, epoch_rows=self.small.epoch_rows)
         for name in self.streaming:
             with self._out() as out:
-                STREAMING[name](short, out)
+                STREAMING[name](self.small, out)
             say(f"warmed up {name}")
         if FIXED in self.only:
-            self._tiny_block(BARE)
-            say(f"warmed up {BARE}")
+            for name in (THALWEG, BARE):
+                self._tiny_block(name)
+            say(f"warmed up {FIXED}")
 
     def run(self, rounds: int, after_round: Callable[[Results], None]) -> None:
         names = [*self.streaming, *self.polars, *([FIXED] if FIXED in self.only else [])]
@@ -257,14 +264,16 @@ def main() -> None:
     if sizes.ticks // sizes.file_rows <= sizes.warm_small:
         parser.error(f"--ticks: more than {sizes.warm_small} epochs of {sizes.file_rows:,} are needed")
     facts = machine("pyspark", "pyarrow", "numpy", "pandas", "polars")
-    document: dict[str, Any] = {"machine": facts, "options": vars(options)}
-    complete = not options.quick and options.only == CHOICES and options.window is None
+    kept = {"rounds": rounds, "ticks": sizes.ticks, "window": options.window or "all"}
+    document: dict[str, Any] = {"machine": facts, "options": kept}
+    complete = not options.quick and options.only == CHOICES
+    file = Path(__file__).with_name("results" if options.window is None else f"results-window-{options.window}")
 
     def keep(results: Results) -> None:
         """After every round: a run of an hour that is stopped must not be lost."""
         document.update(rates=results.rates, fixed_ms=results.fixed_ms, epochs_ms=results.epochs_ms)
         if complete:
-            write_results(Path(__file__).parent, "Thalweg on Spark: last results", results.report(), document)
+            write_results(file, "Thalweg on Spark: last results", results.report(), document)
 
     os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # applyInPandasWithState's own use of pandas, every epoch
     only = [THALWEG] if options.where else options.only

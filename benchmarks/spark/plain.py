@@ -21,10 +21,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 INPUT = "kind string, symbol string, price double, volume bigint, seq bigint"
 OUTPUT = "symbol string, vwap double, price double, gain double"
 STATE_RUNNING = "spent double, traded double"
-STATE_SLIDING = "spent array<double>, traded array<double>"
+# Packed float64, because applyInPandasWithState of 4.3.0 fails with array<double> (KeyError: 'elementType').
+STATE_SLIDING = "spent binary, traded binary"
 
 Numbers = npt.NDArray[np.float64]
-Held = tuple[Any, Any]  # the state of a symbol: two sums, or two lists of the window's trades
+Held = tuple[Any, Any]  # the state of a symbol: two sums, or the window's trades, packed
 
 
 def state_schema(last: int | None) -> str:
@@ -60,16 +61,16 @@ def sliding_sums(
     held: Held | None, trade: npt.NDArray[np.bool_], spent: Numbers, traded: Numbers, last: int
 ) -> tuple[Numbers, Numbers, Held]:
     """Differences of cumulative sums; the state is the window's trades, oldest first."""
-    before = held or ([], [])
+    before = [np.frombuffer(packed) for packed in held or (b"", b"")]
     stop = len(before[0]) + np.cumsum(trade)  # trades seen up to each row
     start = np.maximum(stop - last, 0)
     results: list[Numbers] = []
-    new: list[list[float]] = []
+    new: list[bytes] = []
     for old, values in zip(before, (spent, traded), strict=True):
         known = np.concatenate([old, values[trade]])
         total = np.concatenate([[0.0], np.cumsum(known)])
         results.append(total[stop] - total[start])
-        new.append(known[-last:].tolist())
+        new.append(known[-last:].tobytes())
     return results[0], results[1], (new[0], new[1])
 
 
@@ -127,8 +128,7 @@ class InRows(StatefulProcessor):
 
     def _sliding(self, symbol: str, rows: list[Row]) -> Iterator[Row]:
         assert self.last is not None
-        lists = self.state.get() or ([], [])
-        spent, traded = list(lists[0]), list(lists[1])
+        spent, traded = (np.frombuffer(packed).tolist() for packed in self.state.get() or (b"", b""))
         spent_sum, traded_sum = sum(spent), sum(traded)
         for _, trade, price, volume, _ in rows:
             if trade:
@@ -139,7 +139,7 @@ class InRows(StatefulProcessor):
                 traded_sum += traded[-1] - (traded[old] if old >= 0 else 0.0)
             elif traded and (vwap := spent_sum / traded_sum) > price:
                 yield Row(symbol=symbol, vwap=vwap, price=price, gain=(vwap - price) * volume)
-        self.state.update((spent[-self.last :], traded[-self.last :]))
+        self.state.update((np.array(spent[-self.last :]).tobytes(), np.array(traded[-self.last :]).tobytes()))
 
     def close(self) -> None:
         pass

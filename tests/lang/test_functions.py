@@ -145,7 +145,7 @@ def test_lambdas_on_one_line_are_told_apart() -> None:
 
 
 def test_lambdas_in_lambdas_are_told_apart() -> None:
-    outer = lambda u: lambda t: t.a + u
+    outer: Callable[[Any], Callable[[Any], Any]] = lambda u: lambda t: t.a + u
     assert meaning_of(read(outer(5))) == "(+ .a 5)"
     assert read(outer).opaque_because == "it uses `lambda t: t.a + u`"
 

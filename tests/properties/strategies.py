@@ -94,11 +94,7 @@ class Case:
 
     def epochs(self, graph: LogicalGraph, max_tuples: int | None = None) -> list[Epoch]:
         """The input log: cut until the final epoch."""
-        cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples or self.max_tuples)
-        epochs = []
-        while (epoch := cutter.next_epoch(closing=True)) is not None:
-            epochs.append(epoch)
-        return epochs
+        return cut_all(graph, max_tuples or self.max_tuples)
 
     def plan(self, graph: LogicalGraph) -> PhysicalPlan:
         choice = self.choice
@@ -148,6 +144,15 @@ class MemoryLog(InputLog):
 
     def append(self, epoch: Epoch) -> None:
         self.epochs.append(epoch)
+
+
+def cut_all(graph: LogicalGraph, max_tuples: int) -> list[Epoch]:
+    """Everything that is there, cut into epochs; the last one is the final epoch."""
+    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
+    epochs = []
+    while (epoch := cutter.next_epoch(closing=True)) is not None:
+        epochs.append(epoch)
+    return epochs
 
 
 class _Builder:

@@ -91,7 +91,11 @@ def run(
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
-    result = run_plan(made, engine, options, watcher(out, as_json=json_output))
+    try:
+        result = run_plan(made, engine, options, watcher(out, as_json=json_output))
+    except KeyboardInterrupt:  # here, because typer would make a silent exit of it
+        err.print("paused; the same command goes on" if checkpoint else "stopped")
+        raise typer.Exit(130) from None
     show_result(out, result, as_json=json_output)
 
 
@@ -200,9 +204,6 @@ def main() -> None:
             err.print(f"[bold red]{error.kind}:[/] ", end="")
             err.print(str(error), markup=False)
         sys.exit(1)
-    except KeyboardInterrupt:
-        err.print("paused")
-        sys.exit(130)
 
 
 if __name__ == "__main__":

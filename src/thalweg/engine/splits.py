@@ -205,9 +205,11 @@ class Reader:
 
     def _row_groups(self, chunk: Chunk) -> pa.Table:
         """Only the row groups that the chunk touches."""
-        strings = [n for n in self.columns if self.tuple_type.get(n) is STR]
+        metadata = pq.read_metadata(chunk.path, memory_map=True)
+        present = set(metadata.schema.to_arrow_schema().names)  # `read_dictionary` takes no name that is not there
+        strings = [n for n in self.columns if n in present and self.tuple_type.get(n) is STR]
         parts: list[pa.Table] = []
-        with pq.ParquetFile(chunk.path, memory_map=True, read_dictionary=strings) as file:
+        with pq.ParquetFile(chunk.path, metadata=metadata, memory_map=True, read_dictionary=strings) as file:
             start = 0
             for group in range(file.num_row_groups):
                 stop = start + file.metadata.row_group(group).num_rows

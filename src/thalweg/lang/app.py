@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
@@ -61,6 +62,7 @@ class App:
                     expected="an operator or a sink behind every output port",
                     hint=".sink(tw.collect())",
                 )
+        _check_folders(graph)
         return graph
 
     def _add(self, operator: Operator) -> None:
@@ -268,6 +270,33 @@ class Stream:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)
+
+
+def _check_folders(graph: LogicalGraph) -> None:
+    """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
+    read = {Path(s.endpoint.path).absolute() for s in graph.sources}
+    written: dict[Path, str] = {}
+    for sink in graph.sinks:
+        if not isinstance(sink.endpoint, Files):
+            continue
+        folder = Path(sink.endpoint.path).absolute()
+        if folder in read:
+            raise GraphError(
+                "a sink writes into the folder that a source reads",
+                operator=sink.name,
+                where=sink.where,
+                expected="a folder of its own",
+                found=str(folder),
+            )
+        if folder in written:
+            raise GraphError(
+                f"two sinks write into {folder}",
+                operator=sink.name,
+                where=sink.where,
+                expected="a folder for each sink",
+                found=f"{written[folder]} writes there too",
+            )
+        written[folder] = sink.name
 
 
 def _declared(into: type[Tuple] | None, site: _Site) -> TupleType:

@@ -1,0 +1,153 @@
+"""A failed tuple is reported as the reference meets it: operator, tuple and message, under any plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.properties.check import difference, run_local, run_reference
+from tests.properties.strategies import MemoryLog
+from thalweg import agg, window
+from thalweg.engine.log import Epoch
+from thalweg.engine.splits import EpochCutter
+from thalweg.errors import TupleError
+from thalweg.optimize.passes import make_plan
+
+
+class Item(tw.Tuple):
+    i: int
+    x: float
+    k: str
+
+
+Build = Callable[[tw.Stream], None]
+
+
+def failure(folder: Path, build: Build, *, max_tuples: int = 100) -> tuple[TupleError, dict[str, list[Any]]]:
+    """The reported error and the output before it; the same from the reference and from several plans."""
+    columns = {"i": [1, 2, 0, 4, 0], "x": [0.5, 1.5, 2.5, 3.5, 4.5], "k": ["a", "b", "a", "b", "c"]}
+    pq.write_table(pa.table(columns), folder / "a.parquet")
+    app = tw.App("failing")
+    build(app.source(tw.files(folder), Item, name="items"))
+    graph = app.graph()
+    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
+    epochs: list[Epoch] = []
+    while (epoch := cutter.next_epoch(closing=True)) is not None:
+        epochs.append(epoch)
+    expected = run_reference(graph, epochs)
+    for fuse in ("all", "none"):
+        for degree in (1, 3):
+            for frame_rows in (1, 2, 100):
+                plan = make_plan(graph, fuse=fuse, degree=degree, frame_rows=frame_rows)
+                assert difference(expected, run_local(plan, epochs)) is None
+    assert expected.error is not None
+    return expected.error, expected.answer
+
+
+def test_only_live_attributes_are_shown(tmp_path: Path) -> None:
+    """What nothing reads is not read from the file, so it cannot be shown."""
+    build: Build = lambda s: s.filter(lambda t: 6 // t.i > 1, name="f").map(lambda t: {"x": t.x}).sink(tw.collect())
+    error, _ = failure(tmp_path, build)
+    assert (error.operator, error.found) == ("f", "Item(i=0, x=2.5)")
+    assert error.message == "ZeroDivisionError: integer division or modulo by zero"
+
+
+def test_an_aggregates_argument(tmp_path: Path) -> None:
+    build: Build = lambda s: s.aggregate(
+        window.running(by="k"), name="a", k=agg.any("k"), q=agg.sum(lambda t: t.x / t.i)
+    ).sink(tw.collect())
+    error, _ = failure(tmp_path, build)
+    assert (error.operator, error.found) == ("a", "Item(i=0, x=2.5, k='a')")
+
+
+def test_an_aggregates_output_field(tmp_path: Path) -> None:
+    """The input tuple is shown, not the folds, which the user never named."""
+    build: Build = lambda s: s.aggregate(window.sliding(count=1, by="k"), name="a", q=agg.sum("x") / agg.sum("i")).sink(
+        tw.collect()
+    )
+    error, _ = failure(tmp_path, build)
+    assert (error.operator, error.found) == ("a", "Item(i=0, x=2.5, k='a')")
+
+
+def test_an_aggregates_output_field_where_the_window_slides(tmp_path: Path) -> None:
+    build: Build = lambda s: s.aggregate(
+        window.sliding(count=1, slide=2, by="k"), name="a", q=agg.sum("x") / agg.sum("i")
+    ).sink(tw.collect())
+    error, _ = failure(tmp_path, build)
+    assert (error.operator, error.found) == ("a", "Item(i=0, x=2.5, k='a')")
+
+
+def test_output_ends_with_the_last_whole_epoch(tmp_path: Path) -> None:
+    build: Build = lambda s: s.map(lambda t: {"q": 6 // t.i}, name="m").sink(tw.collect(), name="out")
+    _, answer = failure(tmp_path, build, max_tuples=1)
+    assert answer == {"out": [(6,), (3,)]}
+    _, answer = failure(tmp_path, build, max_tuples=2)
+    assert answer == {"out": [(6,), (3,)]}
+    _, answer = failure(tmp_path, build, max_tuples=3)
+    assert answer == {"out": []}
+
+
+def fail_at_second(t: Any) -> Any:
+    yield t
+    raise ValueError("second")
+
+
+def test_depth_first_behind_a_flat_map(tmp_path: Path) -> None:
+    """For one tuple the reference visits the first branch to its end, also where order keys are longer there."""
+
+    def build(s: tw.Stream) -> None:
+        copies = s.flat_map(lambda t: [t, t], Item, name="copies")
+        copies.filter(lambda t: 6 // t.i > 0, name="first").sink(tw.collect())
+        s.filter(lambda t: 6 % t.i > 0, name="second").sink(tw.collect())
+
+    error, _ = failure(tmp_path, build)
+    assert error.operator == "first"
+
+
+def test_depth_first_before_a_flat_map(tmp_path: Path) -> None:
+    def build(s: tw.Stream) -> None:
+        s.filter(lambda t: 6 % t.i > 0, name="first").sink(tw.collect())
+        copies = s.flat_map(lambda t: [t, t], Item, name="copies")
+        copies.filter(lambda t: 6 // t.i > 0, name="second").sink(tw.collect())
+
+    error, _ = failure(tmp_path, build)
+    assert error.operator == "first"
+
+
+def test_depth_first_where_branches_meet_behind_the_other(tmp_path: Path) -> None:
+    """The first branch is itself a diamond: its order keys carry an index that the second branch has not."""
+
+    def build(s: tw.Stream) -> None:
+        twice = s.union(s.filter(lambda t: t.x > 0.0, name="some"), name="twice")
+        twice.filter(lambda t: 6 // t.i > 0, name="first").sink(tw.collect())
+        s.filter(lambda t: 6 % t.i > 0, name="second").sink(tw.collect())
+
+    error, _ = failure(tmp_path, build)
+    assert error.operator == "first"
+
+
+@pytest.mark.parametrize("into", [None, Item])
+def test_the_type_of_a_union_is_that_of_its_first_stream(tmp_path: Path, into: type[tw.Tuple] | None) -> None:
+    """Tuples of an inferred type have no class of the user's, also when they came from one that has."""
+
+    def build(s: tw.Stream) -> None:
+        mapped = s.map(lambda t: {"i": t.i, "x": t.x, "k": t.k}, into, name="mapped")
+        mapped.union(s, name="both").filter(lambda t: 1 / (t.i * len(type(t).__name__)) > 0, name="f").sink(
+            tw.collect()
+        )
+
+    error, _ = failure(tmp_path, build)
+    assert str(error.found).startswith("mapped(" if into is None else "Item(")
+
+
+def test_a_generator_that_fails_midway_emits_nothing(tmp_path: Path) -> None:
+    build: Build = lambda s: s.flat_map(fail_at_second, Item, name="f").sink(tw.collect(), name="out")
+    error, answer = failure(tmp_path, build)
+    assert (error.message, error.found) == ("ValueError: second", "Item(i=1, x=0.5, k='a')")
+    assert answer == {"out": []}

@@ -1,0 +1,286 @@
+"""What a restart refuses, with its reason, and that a refusal loses nothing. On the local engine: no JVM."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.small import Small, Stop, contents, stop_after, undisturbed
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.manifest import make_manifest
+from thalweg.engine.run import RunOptions, run_local
+from thalweg.errors import CheckpointError, InputError, ThalwegError
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import make_plan
+
+Change = tuple[str, str]
+
+OTHER_WINDOW = ("count=5", "count=6")
+OTHER_FOLD = ("t.price * t.volume", "t.price + t.volume")
+OTHER_NAME = ('App("small")', 'App("large")')
+OTHER_SOURCE = ("ticks = app.source(", 'ticks = app.source(name="tocks", endpoint=')
+STATELESS_CODE = ("q.vwap > q.price", "q.price < q.vwap and q.volume >= 0")
+
+REFUSALS: dict[str, tuple[str, tuple[Change, ...], dict[str, object]]] = {
+    "degree": ("the degree of vwap, which has state, changed", (), {"degree": 3}),
+    "stages": ("the stateful stages changed", (), {"fuse": "none"}),
+    "window": ("the state of vwap has another meaning now", (OTHER_WINDOW,), {}),
+    "fold": ("the state of vwap has another meaning now", (OTHER_FOLD,), {}),
+    "app": ("this checkpoint belongs to another application", (OTHER_NAME,), {}),
+    "source": (
+        "the sources changed",
+        (OTHER_SOURCE, ('HERE / "ticks"), Tick)', 'HERE / "ticks"), tuple_type=Tick)')),
+        {},
+    ),
+}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    return Small.make(tmp_path / "small")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"))
+
+
+def stopped(small: Small) -> dict[str, bytes]:
+    """The checkpoint after a run that was left in its middle."""
+    with pytest.raises(Stop):
+        small.run(watch=stop_after(3))
+    return contents(small.checkpoint)
+
+
+@pytest.mark.parametrize("change", REFUSALS)
+def test_a_start_that_does_not_fit_is_refused(small: Small, expected: dict[str, bytes], change: str) -> None:
+    before = stopped(small)
+    message, changes, options = REFUSALS[change]
+    with pytest.raises(CheckpointError, match=message) as refusal:
+        small.run("local", *changes, **options)  # type: ignore[arg-type]
+    assert refusal.value.expected != refusal.value.found
+    assert refusal.value.hint
+    assert contents(small.checkpoint) == before
+    small.run()
+    assert small.output() == expected
+
+
+def test_a_failure_is_kept_until_a_start_fits(small: Small) -> None:
+    stopped(small)
+    Checkpoint(small.checkpoint).record_failure(InputError("the first"))
+    Checkpoint(small.checkpoint).record_failure(InputError("a later one"))
+    with pytest.raises(CheckpointError):
+        small.run(degree=3)
+    assert str(Checkpoint(small.checkpoint).failure()) == "the first"
+    small.run()
+    assert Checkpoint(small.checkpoint).failure() is None
+
+
+def test_another_engine_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+    before = stopped(small)
+    plan = make_plan(small.graph(), degree=2)
+    checkpoint = Checkpoint(small.checkpoint)
+    with pytest.raises(CheckpointError, match="belongs to another engine") as refusal:
+        checkpoint.open(make_manifest(plan, "spark", (0, 2)))
+    checkpoint.close()
+    assert "--engine local" in str(refusal.value)
+    assert contents(small.checkpoint) == before
+    small.run()
+    assert small.output() == expected
+
+
+def test_stateless_code_may_change(small: Small, expected: dict[str, bytes]) -> None:
+    stopped(small)
+    small.run("local", STATELESS_CODE)
+    assert small.output() == expected
+
+
+def test_fusion_inside_a_stage_may_change(small: Small, expected: dict[str, bytes]) -> None:
+    """One PE per operator, but both stateful ones still in one stage: the plan text says so."""
+    stopped(small)
+    graph = small.graph()
+    groups = {o.name: "state" if o.key is not None else o.name for o in graph.operators}
+    plan = make_plan(graph, degree=2, fuse=Fuse(groups))
+    assert sum(len(stage.pes) for stage in plan.stages) > 2
+    run_local(plan, RunOptions(small.checkpoint, max_tuples_per_epoch=40), lambda report: None)
+    assert small.output() == expected
+
+
+def test_a_vanished_file_stops_the_run_until_it_is_back(small: Small, expected: dict[str, bytes]) -> None:
+    stopped(small)
+    begun = small.log()[-1].chunks[-1]
+    assert begun.stop < begun.rows
+    file, away = Path(begun.path), small.folder / "elsewhere"
+    file.rename(away)
+    with pytest.raises(InputError, match="has vanished before it was wholly processed") as refusal:
+        small.run()
+    assert "put the file back" in str(refusal.value)
+    away.rename(file)
+    small.run()
+    assert small.output() == expected
+
+
+def test_a_file_that_was_wholly_processed_may_go(small: Small, expected: dict[str, bytes]) -> None:
+    stopped(small)
+    done = small.log()[0].chunks[0]
+    assert small.log()[1].chunks[0].stop == done.rows
+    Path(done.path).unlink()
+    small.run()
+    assert small.output() == expected
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_changed_file_stops_the_run(small: Small, expected: dict[str, bytes], number: int) -> None:
+    """Whether it was wholly processed or is only begun."""
+    stopped(small)
+    file = small.folder / "ticks" / f"{number:03d}.parquet"
+    stat = file.stat()
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000))
+    with pytest.raises(InputError, match="changed after it was taken"):
+        small.run()
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    small.run()
+    assert small.output() == expected
+
+
+def test_after_the_end_a_start_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+    small.run()
+    before = contents(small.checkpoint)
+    with pytest.raises(CheckpointError, match="has ended"):
+        small.run()
+    assert contents(small.checkpoint) == before
+    assert small.output() == expected
+
+
+def test_a_second_process_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+    with _following(small) as first:
+        _wait_for(lambda: len(small.log()) == 6)
+        with pytest.raises(CheckpointError, match="another process is working on"):
+            small.run()
+        assert first.poll() is None
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+    small.run()
+    assert small.output() == expected
+
+
+def test_a_refusal_can_be_held_while_the_run_goes_on(small: Small) -> None:
+    """The caught error must not keep the checkpoint's lock."""
+    stopped(small)
+    with pytest.raises(CheckpointError) as refusal:
+        small.run(degree=3)
+    small.run()
+    assert "degree" in str(refusal.value)
+
+
+def test_a_strangers_folder_is_no_checkpoint(small: Small) -> None:
+    small.checkpoint.mkdir()
+    (small.checkpoint / "thesis.tex").write_text("years of work")
+    with pytest.raises(CheckpointError, match="is no checkpoint of Thalweg"):
+        small.run()
+    assert (small.checkpoint / "thesis.tex").read_text() == "years of work"
+
+
+def test_another_runs_output_is_refused_unless_overwritten(small: Small, expected: dict[str, bytes]) -> None:
+    small.run()
+    again = Small(small.folder, small.folder / "second checkpoint")
+    before = contents(small.folder / "out")
+    with pytest.raises(CheckpointError, match="is not empty") as refusal:
+        again.run()
+    assert "--overwrite" in str(refusal.value)
+    assert contents(small.folder / "out") == before
+    again.run(overwrite=True)
+    assert {n: d for n, d in again.output().items() if n.startswith("out")} == {
+        n: d for n, d in expected.items() if n.startswith("out")
+    }
+
+
+def test_overwrite_deletes_nothing_else(small: Small) -> None:
+    small.run()
+    (small.folder / "out" / "notes.txt").write_text("mine")
+    again = Small(small.folder, small.folder / "second checkpoint")
+    before = contents(small.folder / "out")
+    with pytest.raises(CheckpointError, match="is not empty"):
+        again.run(overwrite=True)
+    assert contents(small.folder / "out") == before
+
+
+def test_overwrite_at_a_restart_keeps_the_runs_own_output(small: Small, expected: dict[str, bytes]) -> None:
+    stopped(small)
+    small.run(overwrite=True)
+    assert small.output() == expected
+
+
+def test_two_sinks_in_one_folder_are_refused(small: Small) -> None:
+    """Both would write the same files, and one output would be lost without a word."""
+    with pytest.raises(ThalwegError, match="two sinks"):
+        small.run("local", ('gains.sink(tw.collect(), name="kept")', 'gains.sink(tw.files(HERE / "out"), name="kept")'))
+
+
+def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
+    """Pause, new files, go on, pause; a run without --follow then ends it."""
+    with _following(small) as process:
+        _wait_for(lambda: len(small.log()) == 6)
+        said = _interrupted(process)
+    assert said == "paused; the same command goes on\n"
+    small.add_ticks(4)
+    with _following(small) as process:
+        _wait_for(lambda: len(small.log()) == 8)
+        small.add_ticks(5)
+        _wait_for(lambda: len(small.log()) == 10)
+        _interrupted(process)
+    assert not any(epoch.final for epoch in small.log())
+    assert not (small.checkpoint / "ended").exists()
+    small.add_ticks(6)
+    small.run()
+    assert small.log()[-1].final
+    # Waiting for files cut some epochs early: the answer is the same, spread over other files.
+    assert _tuples(small.output()) == _tuples(undisturbed(tmp_path / "undisturbed", files=7))
+
+
+class _following:  # noqa: N801
+    """`thalweg run --follow` in another process, which ends with the block at the latest."""
+
+    def __init__(self, small: Small) -> None:
+        self.command = small.command("--engine", "local", "--follow")
+
+    def __enter__(self) -> subprocess.Popen[str]:
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        return self.process
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def _interrupted(process: subprocess.Popen[str]) -> str:
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    return said
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def _tuples(output: dict[str, bytes]) -> dict[str, list[tuple[object, ...]]]:
+    """All tuples of each sink, in order, whatever file they are in."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for name, data in sorted(output.items()):
+        if name.endswith(".parquet"):
+            columns = pq.read_table(io.BytesIO(data)).columns
+            found.setdefault(name.rpartition("/")[0], []).extend(zip(*(c.to_pylist() for c in columns), strict=True))
+    return found

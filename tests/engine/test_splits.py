@@ -1,0 +1,334 @@
+"""File splits: which rows of which files become which epochs, and what is said about files that do not fit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.properties.strategies import MemoryLog
+from thalweg.engine.log import Epoch, InputLog
+from thalweg.engine.splits import EpochCutter, readers
+from thalweg.errors import InputError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.runtime.columns import to_list
+
+
+class Item(tw.Tuple):
+    i: int
+    x: float
+    s: str
+    b: bool
+
+
+ROWS: dict[str, Any] = {"i": [1, 2], "x": [0.5, -0.0], "s": ["a", "é"], "b": [True, False]}
+
+
+def graph_of(*folders: Path, format: str = "parquet") -> LogicalGraph:
+    app = tw.App("items")
+    for number, folder in enumerate(folders):
+        app.source(tw.files(folder, format=format), Item, name=f"s{number}").sink(tw.collect())
+    return app.graph()
+
+
+def write(file: Path, rows: int, first: int = 0, **options: Any) -> None:
+    numbers = list(range(first, first + rows))
+    columns = {"i": numbers, "x": [n / 2 for n in numbers], "s": [f"t{n}" for n in numbers], "b": [True] * rows}
+    schema = pa.schema({"i": pa.int64(), "x": pa.float64(), "s": pa.string(), "b": pa.bool_()})
+    pq.write_table(pa.table(columns, schema=schema), file, **options)
+
+
+def cut_all(graph: LogicalGraph, max_tuples: int) -> list[Epoch]:
+    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
+    epochs = []
+    while (epoch := cutter.next_epoch(closing=True)) is not None:
+        epochs.append(epoch)
+    return epochs
+
+
+def shape(epoch: Epoch) -> list[tuple[str, int, int, int]]:
+    return [(Path(c.path).name, c.split, c.start, c.stop) for c in epoch.chunks]
+
+
+def read(graph: LogicalGraph, epochs: list[Epoch], columns: tuple[str, ...] = Item.tuple_type.names) -> list[Any]:
+    reader = readers(graph, {s.name: columns for s in graph.sources})
+    return [
+        row
+        for epoch in epochs
+        for piece in epoch.pieces()
+        for frame in reader[piece.chunk.source].frames(piece, 3)
+        for row in zip(frame.position.tolist(), *(to_list(c) for c in frame.columns.values()), strict=True)
+    ]
+
+
+def reader_error(folder: Path, format: str = "parquet") -> InputError:
+    graph = graph_of(folder, format=format)
+    with pytest.raises(InputError) as caught:
+        read(graph, cut_all(graph, 100))
+    return caught.value
+
+
+# Listing and cutting
+
+
+def test_files_are_taken_in_order_of_name(tmp_path: Path) -> None:
+    for name in ("b.parquet", "a.parquet", "B.parquet", ".hidden.parquet", "_part.parquet", "other.txt"):
+        write(tmp_path / name, 1)
+    (epoch, final) = cut_all(graph_of(tmp_path), 100)
+    assert shape(epoch) == [("B.parquet", 0, 0, 1), ("a.parquet", 1, 0, 1), ("b.parquet", 2, 0, 1)]
+    assert final.final
+    assert final.chunks == ()
+
+
+def test_epochs_are_cut_inside_of_files(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", 4)
+    write(tmp_path / "b.parquet", 0)
+    write(tmp_path / "c.parquet", 3)
+    epochs = cut_all(graph_of(tmp_path), 3)
+    assert [shape(e) for e in epochs] == [
+        [("a.parquet", 0, 0, 3)],
+        [("a.parquet", 0, 3, 4), ("c.parquet", 2, 0, 2)],
+        [("c.parquet", 2, 2, 3)],
+        [],
+    ]
+    assert [e.number for e in epochs] == [0, 1, 2, 3]
+
+
+def test_a_small_limit_starves_no_source(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "a.parquet", 2)
+    epochs = cut_all(graph_of(tmp_path / "one", tmp_path / "two"), 1)
+    assert [[c.source for c in e.chunks] for e in epochs] == [["s0", "s1"], ["s0", "s1"], []]
+
+
+def test_a_new_file_comes_behind_all_that_were_taken(tmp_path: Path) -> None:
+    """Even if its name sorts before theirs."""
+    graph = graph_of(tmp_path)
+    write(tmp_path / "m.parquet", 1)
+    cutter = EpochCutter(graph.sources, MemoryLog(), 100)
+    assert cutter.next_epoch(closing=False) is not None
+    assert cutter.next_epoch(closing=False) is None
+    write(tmp_path / "a.parquet", 1)
+    epoch = cutter.next_epoch(closing=False)
+    assert epoch is not None
+    assert shape(epoch) == [("a.parquet", 1, 0, 1)]
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_a_cutter_goes_on_where_the_log_ends(tmp_path: Path, done: int) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, rows in (("a", 4), ("b", 0), ("c", 3)):
+        write(folder / f"{name}.parquet", rows)
+    graph, expected = graph_of(folder), cut_all(graph_of(folder), 3)
+    log = InputLog(tmp_path / "log")
+    for epoch in expected[:done]:
+        log.append(epoch)
+    cutter = EpochCutter(graph.sources, log, 3)
+    while cutter.next_epoch(closing=True) is not None:
+        pass
+    assert [shape(e) for e in log] == [shape(e) for e in expected]
+    assert cutter.next_epoch(closing=True) is None, "after the end there is nothing"
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="folder does not exist") as caught:
+        cut_all(graph_of(tmp_path / "nowhere"), 1)
+    assert caught.value.operator == "s0"
+
+
+def test_a_single_file_is_a_source(tmp_path: Path) -> None:
+    write(tmp_path / "only.parquet", 2)
+    write(tmp_path / "other.parquet", 2)
+    (epoch, _) = cut_all(graph_of(tmp_path / "only.parquet"), 100)
+    assert shape(epoch) == [("only.parquet", 0, 0, 2)]
+
+
+# Changed and vanished files
+
+
+def test_a_taken_file_that_changed_stops_the_run(tmp_path: Path) -> None:
+    graph = graph_of(tmp_path)
+    write(tmp_path / "a.parquet", 4)
+    cutter = EpochCutter(graph.sources, MemoryLog(), 2)
+    epoch = cutter.next_epoch(closing=False)
+    assert epoch is not None
+    write(tmp_path / "a.parquet", 5)
+    with pytest.raises(InputError, match="changed after it was taken"):
+        cutter.next_epoch(closing=False)
+    with pytest.raises(InputError, match="changed after it was taken"):
+        read(graph, [epoch])
+
+
+def test_a_file_of_the_same_size_with_another_time_stamp(tmp_path: Path) -> None:
+    graph = graph_of(tmp_path)
+    write(tmp_path / "a.parquet", 4)
+    epochs = cut_all(graph, 100)
+    os.utime(tmp_path / "a.parquet", ns=(1, 1))
+    with pytest.raises(InputError, match="changed after it was taken"):
+        read(graph, epochs)
+
+
+def test_a_vanished_file_stops_the_run(tmp_path: Path) -> None:
+    graph = graph_of(tmp_path)
+    write(tmp_path / "a.parquet", 4)
+    epochs = cut_all(graph, 100)
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(InputError, match="has vanished"):
+        read(graph, epochs)
+
+
+# Reading
+
+
+@pytest.mark.parametrize("row_group_size", [1, 3, 4, 100])
+@pytest.mark.parametrize("max_tuples", [1, 3, 5, 100])
+def test_slices_of_row_groups(tmp_path: Path, row_group_size: int, max_tuples: int) -> None:
+    """Each row group has its own dictionary; a chunk may begin and end inside of groups."""
+    write(tmp_path / "a.parquet", 10, row_group_size=row_group_size)
+    graph = graph_of(tmp_path)
+    epochs = cut_all(graph, max_tuples)
+    found = [row[1:] for row in read(graph, epochs)]
+    assert found == [(n, n / 2, f"t{n}", True) for n in range(10)]
+
+
+def test_positions_start_anew_in_each_epoch(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", 5)
+    graph = graph_of(tmp_path)
+    assert [row[0] for row in read(graph, cut_all(graph, 3))] == [0, 1, 2, 0, 1]
+
+
+def test_only_live_columns_are_looked_at(tmp_path: Path) -> None:
+    """A file without the dead attributes, or with nonsense in them, is fine."""
+    pq.write_table(pa.table({"i": [1, 2], "x": ["no", None]}), tmp_path / "a.parquet")
+    graph = graph_of(tmp_path)
+    epochs = cut_all(graph, 100)
+    assert read(graph, epochs, ("i",)) == [(0, 1), (1, 2)]
+    assert read(graph, epochs, ()) == [(0,), (1,)], "without a live attribute there are still positions"
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "expected"),
+    [
+        ("i", pa.array([1, 2], pa.int8()), [1, 2]),
+        ("i", pa.array([1, 2], pa.uint64()), [1, 2]),
+        ("x", pa.array([1.5, 2.5], pa.float32()), [1.5, 2.5]),
+        ("x", pa.array([1, 2], pa.int64()), [1.0, 2.0]),
+        ("s", pa.array(["a", "b"], pa.large_string()), ["a", "b"]),
+        ("s", pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+        ("s", pa.array(["a", "a"]).dictionary_encode(), ["a", "a"]),
+    ],
+)
+def test_types_that_fit(tmp_path: Path, name: str, array: pa.Array, expected: list[Any]) -> None:
+    pq.write_table(pa.table(ROWS | {name: array}), tmp_path / "a.parquet")
+    graph = graph_of(tmp_path)
+    column = Item.tuple_type.names.index(name) + 1
+    assert [row[column] for row in read(graph, cut_all(graph, 100))] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "found"),
+    [
+        ("i", pa.array([1.0, 2.0]), "double"),
+        ("i", pa.array(["1", "2"]), "string"),
+        ("i", pa.array([True, False]), "bool"),
+        ("i", pa.array([1, 2**64 - 1], pa.uint64()), "uint64"),
+        ("i", pa.array([1, None], pa.int64()), "nothing in row 1"),
+        ("x", pa.array([None, 1.0]), "nothing in row 0"),
+        ("x", pa.array(["a", "b"]), "string"),
+        ("x", pa.array([1, 2**53 + 1]), "int64"),
+        ("s", pa.array([b"\xff", b"a"]), "binary"),
+        ("s", pa.array([1, 2]), "int64"),
+        ("s", pa.array(["a", None]), "nothing in row 1"),
+        ("b", pa.array([0, 1]), "int64"),
+    ],
+)
+def test_types_that_do_not_fit(tmp_path: Path, name: str, array: pa.Array, found: str) -> None:
+    pq.write_table(pa.table(ROWS | {name: array}), tmp_path / "a.parquet")
+    error = reader_error(tmp_path)
+    assert error.message.startswith(f"attribute {name} does not fit")
+    assert str(tmp_path / "a.parquet") in error.message
+    assert found in str(error.found)
+    assert error.operator == "s0"
+
+
+def test_a_null_is_reported_with_its_row_in_the_file(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"i": [1] * 9 + [None]} | {n: ROWS[n] * 5 for n in "xsb"}), tmp_path / "a.parquet")
+    graph = graph_of(tmp_path)
+    with pytest.raises(InputError) as caught:
+        read(graph, cut_all(graph, 4))
+    assert caught.value.found == "nothing in row 9"
+
+
+def test_a_missing_column(tmp_path: Path) -> None:
+    pq.write_table(pa.table({n: ROWS[n] for n in "ixb"}), tmp_path / "a.parquet")
+    assert reader_error(tmp_path).found == "a file with i, x, b"
+
+
+def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("no")
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        cut_all(graph_of(tmp_path), 1)
+
+
+# Text formats
+
+CSV = 'i,x,s,b\n1,0.5,"a,b",true\n-2,nan,NA,false\n3,inf,,true\n4,-0.0,"two\nlines",true\n'
+JSONL = """\
+{"i": 1, "x": 0.5, "s": "a,b", "b": true}
+{"b": false, "s": "", "i": 9007199254740993, "x": 2, "more": 1}
+"""
+
+
+def test_csv(tmp_path: Path) -> None:
+    """`nan` is a float and `NA` a string; only an empty field is a null, and in a string not even that."""
+    (tmp_path / "a.csv").write_text(CSV)
+    graph = graph_of(tmp_path, format="csv")
+    rows = [row[1:] for row in read(graph, cut_all(graph, 2))]
+    assert repr(rows) == repr(
+        [
+            (1, 0.5, "a,b", True),
+            (-2, float("nan"), "NA", False),
+            (3, float("inf"), "", True),
+            (4, -0.0, "two\nlines", True),
+        ]
+    )
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(JSONL)
+    (tmp_path / "b.ndjson").write_text(JSONL)
+    graph = graph_of(tmp_path, format="jsonl")
+    rows = [row[1:] for row in read(graph, cut_all(graph, 1))]
+    assert rows == [(1, 0.5, "a,b", True), (9007199254740993, 2.0, "", False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "message"),
+    [
+        ("csv", "i,x,s,b\n,0.5,a,true\n", "attribute i does not fit"),
+        ("csv", "i,x,s,b\nNA,0.5,a,true\n", "cannot be read as csv"),
+        ("csv", "i,x,s,b\n1.5,0.5,a,true\n", "cannot be read as csv"),
+        ("csv", "i,x,s\n1,0.5,a\n", "attribute b does not fit"),
+        ("csv", "i,x,s,b\n1,0.5\n", "cannot be read as csv"),
+        ("csv", "", "cannot be read as csv"),
+        ("jsonl", '{"i": 1, "x": 1, "s": "a"}\n', "attribute b does not fit"),
+        ("jsonl", '{"i": "1", "x": 1, "s": "a", "b": true}\n', "cannot be read as jsonl"),
+        ("jsonl", '{"i": 1', "cannot be read as jsonl"),
+    ],
+)
+def test_text_that_does_not_fit(tmp_path: Path, format: str, content: str, message: str) -> None:
+    (tmp_path / f"a.{format}").write_text(content)
+    assert message in reader_error(tmp_path, format).message
+
+
+def test_a_csv_with_a_header_only_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("i,x,s,b\n")
+    (final,) = cut_all(graph_of(tmp_path, format="csv"), 1)
+    assert final.final

@@ -1,0 +1,200 @@
+"""What a user can do wrong while building a graph: each mistake has its message, its place and, if any, its hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+from tests.graphs import Tick
+from thalweg import agg, window
+from thalweg.errors import GraphError
+
+
+class Other(tw.Tuple):
+    symbol: str
+    price: float
+
+
+def source(tuple_type: type[tw.Tuple] = Tick) -> tw.Stream:
+    return tw.App("mistakes").source(tw.files("ticks"), tuple_type)
+
+
+def two_streams() -> tuple[tw.Stream, tw.Stream]:
+    app = tw.App("mistakes")
+    return app.source(tw.files("ticks"), Tick), app.source(tw.files("others"), Other)
+
+
+def union_of_different_types() -> Any:
+    ticks, others = two_streams()
+    return ticks.union(others)
+
+
+def join_with_a_name_clash() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others, window.last(), on="symbol")
+
+
+def join_by_another_type() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others.map(lambda t: {"volume": t.price}), window.last(), on="volume")
+
+
+def join_kept_by_another_key() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others, window.last(by="price"), on="symbol")
+
+
+def join_on_an_unknown_attribute() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others, window.last(), on="volume")
+
+
+def untyped(value: Any) -> Any:
+    """Past the type checker, as a user without one would write it."""
+    return value
+
+
+MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
+    # what, message, expected, hint
+    (lambda: source().filter(lambda t: t.prise > 1), "unknown attribute prise", None, "did you mean `price`?"),
+    (
+        lambda: source().aggregate(window.running(by="symbl"), n=agg.count()),
+        "unknown attribute symbl",
+        None,
+        "`symbol`",
+    ),
+    (lambda: source().aggregate(window.running(), n=agg.sum("zzz")), "unknown attribute zzz", "one of kind", None),
+    (lambda: source().map(lambda t: t.price), "a map returns a tuple", "a dict of attributes", None),
+    (
+        lambda: source().map(lambda t: {**vars(t)}),
+        "cannot be inferred: an output",
+        "declared tuple type",
+        "map(function",
+    ),
+    (lambda: source().map(lambda t: {"symbol": t.symbol, "prize": t.price}, Other), "returns prize", None, "`price`"),
+    (lambda: source().map(lambda t: {"symbol": t.symbol}, Other), "does not return price", "Other(", None),
+    (lambda: source().map(lambda t: {"symbol": t.price, "price": 1.0}, Other), "another type for symbol", "str", None),
+    (lambda: source().map(lambda t: {"class": t.price}), "bad attribute name 'class'", "a Python identifier", None),
+    (lambda: source().map(lambda t: {"a b": t.price}), "bad attribute name 'a b'", "a Python identifier", None),
+    (lambda: source().map(lambda t: {"_p": t.price}, name="p"), "attribute name _p of p is reserved", None, None),
+    (lambda: source().map(lambda t: {"self": t.price}, name="p"), "attribute name self of p is reserved", None, None),
+    (lambda: source().map(untyped(3)), "not a function", "a function of one tuple", None),
+    (lambda: source().flat_map(lambda t: [t], untyped(None)), "not a tuple type", "a subclass of tw.Tuple", None),
+    (lambda: source().split(lambda t: t.volume, 0), "split: bad number of ports", "1 or more", None),
+    (lambda: source().split(lambda t: t.price, 2), "the function names a port", "an int in 0..1", None),
+    (union_of_different_types, "union of different tuple types", "Tick(kind: str", None),
+    (lambda: source().union(source()), "streams of two applications meet", None, None),
+    (lambda: source().aggregate(untyped(window.last()), n=agg.count()), "not a window for an aggregate", None, None),
+    (lambda: source().aggregate(window.running()), "an aggregate without fields", None, "agg.sum"),
+    (lambda: source().aggregate(window.running(), s=agg.sum("symbol")), "agg.sum of str", "int or float", None),
+    (
+        lambda: source().aggregate(window.running(), s=agg.max(lambda t: t.price > 1)),
+        "agg.max of bool",
+        None,
+        "counts a",
+    ),
+    (lambda: source().aggregate(window.running(), s=agg.any("kind") + 1), "cannot be combined by +", "numbers", None),
+    (lambda: source().aggregate(window.running(), s=agg.count() + untyped(None)), "combined with numbers", None, None),
+    (lambda: source().aggregate(window.running(), s=agg.count() * 2**63), "combined with numbers", "64-bit int", None),
+    (lambda: source().aggregate(window.running(), s=agg.sum(lambda t: len(t.kind))), "cannot be read", None, ".map()"),
+    (lambda: source().aggregate(window.running(), s=untyped(1)), "not an aggregate", None, None),
+    (
+        lambda: source().aggregate(window.running(), **untyped({"a b": agg.count()})),
+        "bad attribute name 'a b'",
+        None,
+        None,
+    ),
+    (lambda: window.sliding(count=0), "sliding window: bad count", "1 or more", None),
+    (lambda: window.sliding(count=3, slide=untyped(1.5)), "sliding window: bad slide", "1 or more", None),
+    (lambda: window.last(2), "only the last tuple is kept so far", "window.last(1)", None),
+    (join_with_a_name_clash, "both sides of the join have price", "different names", "rename them"),
+    (join_by_another_type, "disagree on the type of volume", "int", None),
+    (join_kept_by_another_key, "kept by another key", None, None),
+    (join_on_an_unknown_attribute, "unknown attribute volume", "one of symbol, price", None),
+    (lambda: source().join(source(), window.last(), on="symbol"), "streams of two applications meet", None, None),
+    (lambda: source().sink(untyped("out")), "not a sink", "tw.collect()", None),
+    (lambda: tw.files("x", format="parkett"), "unknown file format 'parkett'", "parquet, csv, jsonl", "`parquet`"),
+    (lambda: tw.App("a").source(untyped("ticks"), Tick), "not a source", "tw.files", None),
+    (lambda: tw.App("a").source(tw.files("x"), untyped(dict)), "a source needs a tuple type", "tw.Tuple", None),
+    (lambda: tw.App("a").graph(), "has no source", None, "app.source"),
+    (lambda: source().app.graph(), "leads nowhere", "behind every output port", ".sink"),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message", "expected", "hint"), MISTAKES, ids=lambda v: v if type(v) is str else ""
+)
+def test_mistake(mistake: Callable[[], Any], message: str, expected: str | None, hint: str | None) -> None:
+    with pytest.raises(GraphError) as caught:
+        mistake()
+    error = caught.value
+    assert message in error.message
+    assert expected is None or expected in str(error.expected)
+    assert hint is None or hint in str(error.hint)
+    assert error.where is not None
+    assert error.where.file == __file__, "the place is the user's, not Thalweg's"
+
+
+def line_of(text: str) -> int:
+    with open(__file__) as file:
+        (number,) = (i for i, line in enumerate(file, 1) if text in line and "line_of" not in line)
+    return number
+
+
+def test_the_line_is_that_of_the_call() -> None:
+    ticks = source()
+    with pytest.raises(GraphError) as caught:
+        ticks.aggregate(window.running(), wrong_sum=agg.sum("kind"))
+    assert caught.value.where is not None
+    assert caught.value.where.line == line_of('wrong_sum=agg.sum("kind")')
+
+
+def test_in_a_function_of_several_lines_the_line_is_that_of_the_attribute() -> None:
+    ticks = source()
+    with pytest.raises(GraphError) as caught:
+        ticks.map(
+            lambda t: {
+                "p": t.price,
+                "v": t.volumen,
+            }
+        )
+    assert caught.value.where is not None
+    assert caught.value.where.line == line_of('"v": t.volumen')
+
+
+def test_one_port_of_a_split_leads_nowhere() -> None:
+    ticks = source()
+    first, _ = ticks.split(lambda t: 0, 2, name="split")
+    first.sink(tw.collect())
+    with pytest.raises(GraphError, match=r"the stream split\[1\] leads nowhere"):
+        ticks.app.graph()
+
+
+def test_tuple_types() -> None:
+    with pytest.raises(GraphError, match="attribute when of Timed has an unknown type") as caught:
+
+        class Timed(tw.Tuple):
+            when: bytes
+
+    assert caught.value.expected == "int, float, str, bool"
+    assert caught.value.found == "bytes"
+    with pytest.raises(GraphError, match="attribute name _x of Hidden is reserved"):
+
+        class Hidden(tw.Tuple):
+            _x: int
+
+
+def test_an_error_says_where_expected_found_and_hint() -> None:
+    with pytest.raises(GraphError) as caught:
+        source().filter(lambda t: t.prise > 1)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("unknown attribute prise  (")
+    assert lines[1:] == [
+        "  expected: one of kind, symbol, price, volume",
+        "  found: prise",
+        "  hint: did you mean `price`?",
+    ]
+    assert caught.value.as_json()["error"] == "graph error"

@@ -1,0 +1,160 @@
+"""Random graphs, logs and plans on Spark, against the reference over the run's own input log, bit for bit.
+
+A query costs seconds, most of them for its start and for each of its stages. So several random graphs are put side by
+side into one application: one query runs them all. A case is one graph, with its own files and its own part of the
+plan, whose sinks are compared with the reference of that graph alone; so what stands beside it may not matter either.
+THALWEG_SPARK_CASES sets the number of cases.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from tests.properties import functions
+from tests.properties.strategies import Case, cases
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.compare import first_difference
+from thalweg.engine.log import Epoch
+from thalweg.engine.reference import Reference
+from thalweg.engine.run import RunOptions
+from thalweg.engine.sinks import make_sinks, tuples_of
+from thalweg.engine.spark import run as spark_run
+from thalweg.engine.spark.source import SourceJob
+from thalweg.errors import TupleError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import StreamRef
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import make_plan
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+CASES = int(os.environ.get("THALWEG_SPARK_CASES", "40"))
+GRAPHS_PER_QUERY = 5
+FAILING = max(1, CASES // 10)
+# No shrinking: it would take hours. A failing case prints as it is, and shrinks on the local engine.
+SETTINGS = settings(phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+
+cloudpickle.register_pickle_by_value(functions)
+
+
+def worth_a_query(case: Case) -> bool:
+    kinds = [node.kind for node in case.nodes]
+    rows = [sum(map(len, files)) for files in case.inputs]
+    return len(kinds) >= 4 and ("aggregate" in kinds or "join" in kinds) and min(rows) >= 8
+
+
+def big_cases(**options: Any) -> SearchStrategy[Case]:
+    return cases(**options).filter(worth_a_query)
+
+
+@pytest.fixture(autouse=True)
+def _parallel_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small epochs be read by several tasks, as large ones are."""
+    monkeypatch.setattr(spark_run, "SourceJob", functools.partial(SourceJob, rows_per_task=4))
+
+
+@settings(SETTINGS, max_examples=-(-CASES // GRAPHS_PER_QUERY))
+@given(st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY), st.integers(2, 4))
+def test_the_plan_never_changes_the_answer(several: list[Case], epochs: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="thalweg-case-") as name:
+        folder = Path(name)
+        graphs = [prepare(case, folder, number) for number, case in enumerate(several)]
+        plan = plan_together(several, graphs)
+        note(print_plan(plan))
+        longest = max(sum(map(len, files)) for case in several for files in case.inputs)
+        per_epoch = -(-longest // epochs) * len(plan.graph.sources)
+        result = run(plan, folder, per_epoch)
+        log = list(Checkpoint(folder / "checkpoint").log)
+        assert len(log) == result.epochs
+        for case, graph in zip(several, graphs, strict=True):
+            for sink, rows in Reference(graph).run(part_of(log, graph)).items():
+                assert first_difference(rows, result.tuples(sink)) is None, f"sink {sink} of {case!r}"
+
+
+@settings(SETTINGS, max_examples=FAILING)
+@given(big_cases(failing=True))
+def test_the_reported_error_is_the_references(case: Case) -> None:
+    """Same operator, same tuple, same message; sinks hold the reference's output up to the last whole epoch."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-case-") as name:
+        folder = Path(name)
+        graph = prepare(case, folder, 0)
+        plan = plan_together([case], [graph])
+        per_epoch = -(-sum(len(rows) for files in case.inputs for rows in files) // 3)
+        reported = None
+        try:
+            run(plan, folder, per_epoch)
+        except TupleError as error:
+            reported = error.as_json()
+        checkpoint = Checkpoint(folder / "checkpoint")
+        reference, expected = Reference(graph), None
+        try:
+            reference.run(checkpoint.log)
+        except TupleError as error:
+            expected = error.as_json()
+        note(f"{case!r}\n\n{print_plan(plan)}")
+        assert reported == expected
+        for name, sink in make_sinks(graph, checkpoint.results).items():
+            assert first_difference(reference.answer[name], tuples_of(sink.read())) is None, f"sink {name}"
+
+
+def run(plan: PhysicalPlan, folder: Path, per_epoch: int) -> Any:
+    options = RunOptions(folder / "checkpoint", max_tuples_per_epoch=per_epoch)
+    return spark_run.run_spark(plan, options, lambda report: None)
+
+
+def prepare(case: Case, folder: Path, number: int) -> LogicalGraph:
+    """The case's files on disk, and its graph with names that no other graph has."""
+    case.write(folder / str(number))
+    return renamed(case.app(folder / str(number)).graph(), f"g{number}.")
+
+
+def renamed(graph: LogicalGraph, prefix: str) -> LogicalGraph:
+    return LogicalGraph(
+        graph.name,
+        tuple(
+            replace(o, name=prefix + o.name, inputs=tuple(StreamRef(prefix + s.operator, s.port) for s in o.inputs))
+            for o in graph.operators
+        ),
+    )
+
+
+def plan_together(several: list[Case], graphs: list[LogicalGraph]) -> PhysicalPlan:
+    """Each graph with the degrees and the fusion of its own case; groups of the same name share PEs across graphs."""
+    together = LogicalGraph("random", tuple(o for graph in graphs for o in graph.operators))
+    degrees: dict[str, int] = {}
+    groups: dict[str, str] = {}
+    for case, graph in zip(several, graphs, strict=True):
+        chosen = case.choice
+        for number, operator in enumerate(graph.stateful):
+            degrees[operator.name] = chosen.degrees[number % len(chosen.degrees)] if operator.key else 1
+        for number, operator in enumerate(graph.operators):
+            groups[operator.name] = group(chosen.fusion, number)
+    choice = several[0].choice
+    buckets = max(degrees.values(), default=1) + choice.more_buckets
+    return make_plan(together, degree=degrees, fuse=Fuse(groups), buckets=buckets, frame_rows=choice.frame_rows)
+
+
+def group(fusion: str, number: int) -> str:
+    if fusion in ("all", "none"):
+        return "a" if fusion == "all" else str(number)
+    return fusion[number % len(fusion)]
+
+
+def part_of(log: list[Epoch], graph: LogicalGraph) -> list[Epoch]:
+    """The log as the graph alone sees it."""
+    names = {source.name for source in graph.sources}
+    return [replace(epoch, chunks=tuple(c for c in epoch.chunks if c.source in names)) for epoch in log]
