@@ -34,7 +34,6 @@ from thalweg.runtime.frame import Frame
 
 FILE_ROWS, CHECKED = 200_000, 50_000
 FORMS = {"running": None, "sliding 50": 50}
-PEERS = {"python loop": "Python", "polars": "Polars"}
 Job = Callable[[], object]
 
 
@@ -85,24 +84,34 @@ def contenders(folder: Path, log: Path, last: int | None, epoch_rows: int) -> di
         "in memory": {
             "thalweg local": lambda: local.run(reading=False),
             "python loop": lambda: bargains.python_loop(lists, last),
-            "polars": lambda: polars_bargains.bargains(frame.lazy(), last).collect(),
+            **polars_jobs(frame.lazy, last),
         },
         "with reading": {
             "thalweg local": lambda: local.run(reading=True),
             "python loop": lambda: bargains.python_loop(bargains.read_lists(folder), last),
-            "polars": lambda: polars_bargains.bargains(polars_bargains.read(folder), last).collect(),
+            **polars_jobs(lambda: polars_bargains.read(folder), last),
         },
     }
+
+
+def polars_jobs(ticks: Callable[[], Any], last: int | None) -> dict[str, Job]:
+    def job(form: Callable[[Any, int | None], Any]) -> Job:
+        return lambda: form(ticks(), last).collect()
+
+    return {f"polars, {name}": job(form) for name, form in polars_bargains.forms(last).items()}
 
 
 def check(folder: Path, log: Path, last: int | None) -> None:
     expected = bargains.python_loop(bargains.read_lists(folder), last)
     local = Local(folder, log, last, CHECKED // 5)
-    batch = polars_bargains.bargains(polars_bargains.read(folder), last).collect()
+    batches = {
+        f"polars, {name}": form(polars_bargains.read(folder), last).collect().rows()
+        for name, form in polars_bargains.forms(last).items()
+    }
     for name, found in (
         ("thalweg local", local.bargains(reading=True)),
         ("thalweg local, in memory", local.bargains(reading=False)),
-        ("polars", batch.rows()),
+        *batches.items(),
     ):
         if (problem := bargains.disagreement(found, expected)) is not None:
             sys.exit(f"{name} does not give the answer: {problem}")

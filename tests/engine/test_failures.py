@@ -12,10 +12,8 @@ import pytest
 
 import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
-from tests.properties.strategies import MemoryLog
+from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.engine.log import Epoch
-from thalweg.engine.splits import EpochCutter
 from thalweg.errors import TupleError
 from thalweg.optimize.passes import make_plan
 
@@ -36,10 +34,7 @@ def failure(folder: Path, build: Build, *, max_tuples: int = 100) -> tuple[Tuple
     app = tw.App("failing")
     build(app.source(tw.files(folder), Item, name="items"))
     graph = app.graph()
-    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
-    epochs: list[Epoch] = []
-    while (epoch := cutter.next_epoch(closing=True)) is not None:
-        epochs.append(epoch)
+    epochs = cut_all(graph, max_tuples)
     expected = run_reference(graph, epochs)
     for fuse in ("all", "none"):
         for degree in (1, 3):

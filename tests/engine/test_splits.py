@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thalweg as tw
-from tests.properties.strategies import MemoryLog
+from tests.properties.strategies import MemoryLog, cut_all
 from thalweg.engine.log import Epoch, InputLog
 from thalweg.engine.splits import EpochCutter, readers
 from thalweg.errors import InputError
@@ -41,14 +41,6 @@ def write(file: Path, rows: int, first: int = 0, **options: Any) -> None:
     columns = {"i": numbers, "x": [n / 2 for n in numbers], "s": [f"t{n}" for n in numbers], "b": [True] * rows}
     schema = pa.schema({"i": pa.int64(), "x": pa.float64(), "s": pa.string(), "b": pa.bool_()})
     pq.write_table(pa.table(columns, schema=schema), file, **options)
-
-
-def cut_all(graph: LogicalGraph, max_tuples: int) -> list[Epoch]:
-    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
-    epochs = []
-    while (epoch := cutter.next_epoch(closing=True)) is not None:
-        epochs.append(epoch)
-    return epochs
 
 
 def shape(epoch: Epoch) -> list[tuple[str, int, int, int]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
 import thalweg as tw
 from tests.properties import functions as pool
@@ -103,6 +105,7 @@ def shadowed(abs: Any) -> Callable[[Any], Any]:
         (two_statements, "it is more than one return statement"),
         (generator, "it does not take exactly one tuple"),
         (lambda t, u=1: t.a, "it does not take exactly one tuple"),
+        (lambda t, *, k=1: t.a, "it does not take exactly one tuple"),
         (lambda *t: 1, "it does not take exactly one tuple"),
         (Callable_(), "Callable_ is not a plain function"),
         (len, "builtin_function_or_method is not a plain function"),
@@ -161,6 +164,15 @@ def test_a_global_that_changes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read(lambda t: t.a > LIMIT)
     monkeypatch.setitem(globals(), "LIMIT", 100)
     assert found.callable(Pair(8, 0.0, "", True)) is True
+
+
+def test_a_frozen_function_travels_to_a_worker() -> None:
+    """Spark's pickler takes it by value, with the captured values only."""
+    limit = 5
+    found = read(lambda t: t.a > limit and t.s == WORD)
+    again = pickle.loads(cloudpickle.dumps(found.callable))
+    assert again(Pair(6, 0.0, "x", True)) is True
+    assert again(Pair(5, 0.0, "x", True)) is False
 
 
 def test_unknown_attribute_at_the_functions_own_line() -> None:

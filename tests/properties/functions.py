@@ -156,6 +156,16 @@ ANALYZABLE_MAPS: dict[str, RowFunction] = {
     "another_order": lambda t: {"b": t.b, "k": t.k, "s": t.s, "y": t.y, "x": t.x - 1.5, "n": t.n, "i": t.i},
 }
 
+# Maps that read little: what stands before them computes attributes that nobody needs.
+NARROW_MAPS: dict[str, RowFunction] = {
+    "only_n_and_k": lambda t: Base(t.n, t.n, HALF, 0.25, WORD, t.k, True),
+    "only_i": lambda t: Base(t.i, 1, 0.5, HALF, WORD, WORD, t.i > 0),
+    "only_x": lambda t: Base(THREE, 1, t.x, t.x, WORD, "b", t.x > 0.0),
+    "only_b": lambda t: Base(1 if t.b else 0, 2, 0.5, 1.5, "s", "k", t.b),
+    "nothing": lambda t: Base(THREE, 1, 0.5, 1.5, "s", "k", CHOSEN),
+}
+ANALYZABLE_MAPS |= NARROW_MAPS
+
 
 def with_try(t: Any) -> dict[str, Any]:
     try:
@@ -262,6 +272,16 @@ FLAG_AGGREGATES: dict[str, agg.Aggregate] = {
     "first_b": agg.first("b"),
     "first_test": agg.first(lambda t: t.x > t.y),
     "last_test": agg.last(lambda t: t.k == "a"),
+}
+# Aggregates that read nothing but n and k.
+NARROW_AGGREGATES = {
+    "i": ("count", "sum_n"),
+    "n": ("count", "last_n"),
+    "x": ("mean_n", "ratio"),
+    "y": ("ratio", "mean_n"),
+    "s": ("any_k",),
+    "k": ("any_k", "first_k"),
+    "b": ("last_test",),
 }
 KEY_AGGREGATES = {name: agg.any(name) for name in ("i", "n", "x", "y", "s", "k", "b")}
 

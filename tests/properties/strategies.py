@@ -307,7 +307,8 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
         case "sink":
             return Node(kind, (source,)), []
         case "map":
-            names = tuple(pool.FAILING_MAPS) if bad else tuple(pool.ANALYZABLE_MAPS) * 2 + tuple(pool.OPAQUE_MAPS)
+            good = pool.ANALYZABLE_MAPS, pool.ANALYZABLE_MAPS, pool.NARROW_MAPS, pool.OPAQUE_MAPS
+            names = tuple(pool.FAILING_MAPS) if bad else tuple(n for table in good for n in table)
             return Node("map", (source,), (draw(st.sampled_from(names)),)), [copies[source]]
     predicates = pool.FAILING_PREDICATES if bad else pool.ANALYZABLE_PREDICATES | pool.OPAQUE_PREDICATES
     return Node("filter", (source,), (draw(st.sampled_from(tuple(predicates))),)), [copies[source]]
@@ -321,7 +322,7 @@ def _stream(draw: DrawFn, copies: list[int]) -> int:
 def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
     by = draw(st.sampled_from(KEYS))
     size, slide = draw(st.integers(0, 7)), draw(st.sampled_from((1, 1, 1, 2, 3)))
-    pools: dict[str, Iterable[str]] = {
+    pools: Mapping[str, Iterable[str]] = {
         "i": pool.INT_AGGREGATES,
         "n": pool.SMALL_AGGREGATES,
         "x": pool.FLOAT_AGGREGATES,
@@ -330,10 +331,12 @@ def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
         "k": pool.TEXT_AGGREGATES,
         "b": pool.FLAG_AGGREGATES,
     }
+    if draw(st.booleans()):
+        pools = pool.NARROW_AGGREGATES
     if bad:
         spoiled = draw(st.sampled_from("ix"))
         found = pool.FAILING_INT_AGGREGATES if spoiled == "i" else pool.FAILING_FLOAT_AGGREGATES
-        pools[spoiled] = [f"failing_{name}" for name in found]
+        pools = {**pools, spoiled: [f"failing_{name}" for name in found]}
     forwards = draw(st.booleans())  # keep the key, so that the next stage may be the same one
     fields = tuple(
         (field, f"key_{field}" if forwards and field in by else draw(st.sampled_from(tuple(names))))

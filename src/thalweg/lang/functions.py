@@ -90,6 +90,7 @@ class _Reader:
         if (
             len(parameters) != 1
             or self.code.co_argcount != 1
+            or self.code.co_kwonlyargcount
             or self.code.co_flags
             & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE)
         ):
