@@ -265,6 +265,10 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
             made.append(Node("source"))
             copies.append(1)
             continue
+        if draw(st.integers(0, 5)) == 5:
+            made += _same_key_again(draw, len(copies), _stream(draw, copies))
+            copies += [copies[made[-3].inputs[0]]] * 3
+            continue
         node, streams = _node(draw, copies, failing)
         made.append(node)
         copies += streams
@@ -319,8 +323,19 @@ def _stream(draw: DrawFn, copies: list[int]) -> int:
     return len(copies) - 1 - min(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3, 5))), len(copies) - 1)
 
 
-def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
-    by = draw(st.sampled_from(KEYS))
+def _same_key_again(draw: DrawFn, first: int, source: int) -> list[Node]:
+    """Two aggregates by one key with a map between them that keeps the key or not: may they share a stage?"""
+    by = draw(st.sampled_from((("k",), ("n",), ("k", "n"), ("y",))))
+    between = draw(st.sampled_from(("copy", "swap", "only_n_and_k", "int_arithmetic", "float_arithmetic", "negative")))
+    return [
+        _aggregate(draw, source, False, by),
+        Node("map", (first,), (between,)),
+        _aggregate(draw, first + 1, False, by),
+    ]
+
+
+def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None = None) -> Node:
+    by = draw(st.sampled_from(KEYS)) if key is None else key
     size, slide = draw(st.integers(0, 7)), draw(st.sampled_from((1, 1, 1, 2, 3)))
     pools: Mapping[str, Iterable[str]] = {
         "i": pool.INT_AGGREGATES,
@@ -337,7 +352,7 @@ def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
         spoiled = draw(st.sampled_from("ix"))
         found = pool.FAILING_INT_AGGREGATES if spoiled == "i" else pool.FAILING_FLOAT_AGGREGATES
         pools = {**pools, spoiled: [f"failing_{name}" for name in found]}
-    forwards = draw(st.booleans())  # keep the key, so that the next stage may be the same one
+    forwards = key is not None or draw(st.booleans())  # keep the key, so that the next stage may be the same one
     fields = tuple(
         (field, f"key_{field}" if forwards and field in by else draw(st.sampled_from(tuple(names))))
         for field, names in pools.items()

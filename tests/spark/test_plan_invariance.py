@@ -163,7 +163,8 @@ def group(graph: LogicalGraph, fusion: str, *, share_stages: bool) -> dict[str, 
         before = max((depth[stream.operator] for stream in operator.inputs), default=0)
         depth[operator.name] = before + (operator.key is not None)
         state = "state" if share_stages else f"state{depth[operator.name]}"
-        letter = {"all": "a", "none": str(number)}.get(fusion, fusion[number % len(fusion)])
+        letters = {"all": "a", "none": "bcd"}.get(fusion, fusion)
+        letter = letters[number % len(letters)]
         groups[operator.name] = state if operator.key is not None or letter == "a" else letter
     return groups
 

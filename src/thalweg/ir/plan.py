@@ -118,9 +118,6 @@ class PhysicalPlan:
     def sink_wire(self, sink: Sink) -> Wire:
         return self.wire_of[sink.name, 0]
 
-    def channel_of_bucket(self, bucket: int, degree: int) -> int:
-        return bucket % degree
-
     @cached_property
     def fingerprint(self) -> str:
         from thalweg.ir.text import print_plan

@@ -19,6 +19,7 @@ _CHATTER = (
     b"Using Spark's default log4j profile",
     b"Starting Streaming TransformWithState",
     b"Streaming TransformWithState",
+    b"BrokenPipeError: [Errno 32] Broken pipe",  # what is left of two tracebacks that came at once
 )
 
 
@@ -43,7 +44,7 @@ def _pass_on(reading: int, stderr: int) -> None:
     with open(reading, "rb") as lines:
         traceback: list[bytes] = []
         for line in lines:
-            if traceback and line.startswith(b"  "):
+            if traceback and line.startswith((b"  ", _TRACEBACK)):  # two workers may speak at once
                 traceback.append(line)
                 continue
             if traceback and not _is_shutdown(traceback, line):

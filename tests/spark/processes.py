@@ -1,0 +1,70 @@
+"""Runs in processes of their own, which are killed with all they started, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+# A JVM that lives for seconds is better off without its optimizing compiler.
+ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
+class Run:
+    """A command that leads a session: driver, JVM and Python workers are all members of it."""
+
+    def __init__(self, command: Sequence[str], said: Path) -> None:
+        self.said = said
+        with said.open("ab") as out:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=ENVIRONMENT, start_new_session=True
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float = 120) -> bool:
+        """Until the condition holds; False if the process ended before."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if not self.alive:
+                return False
+            assert time.monotonic() < deadline, f"waited in vain\n{self.said.read_text()}"
+            time.sleep(0.01)
+        return True
+
+    def wait(self, timeout_s: float = 120) -> int:
+        try:
+            return self.process.wait(timeout_s)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to the driver's process group, then to the workers, which have a group of their own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        while members := session_members(self.process.pid):
+            for member in members:
+                with suppress(ProcessLookupError):
+                    os.kill(member, signal.SIGKILL)
+            self.process.poll()
+            time.sleep(0.01)
+        self.process.wait()
+
+
+def session_members(session: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):
+            state, _, _, of = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(of) == session and state != "Z":
+                found.append(int(entry.name))
+    return found
