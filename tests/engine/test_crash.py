@@ -63,12 +63,17 @@ def die_at_write(number: int, *, half: bool) -> None:
     storage._write_beside = dying
 
 
+def dying_run(small: Small, number: int, *, half: bool) -> None:
+    die_at_write(number, half=half)
+    small.run()
+
+
 def test_killed_at_every_write(expected: dict[str, bytes], tmp_path: Path) -> None:
     kills = 0
     for half in (False, True):
         for number in count(1):
             small = Small.make(tmp_path / f"{half}-{number}", FILES)
-            if finished(in_child(lambda: (die_at_write(number, half=half), small.run()))):
+            if finished(in_child(lambda: dying_run(small, number, half=half))):
                 break
             kills += 1
             if not (small.checkpoint / "ended").exists():  # else the last write was behind the end

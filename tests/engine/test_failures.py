@@ -93,6 +93,15 @@ def fail_at_second(t: Any) -> Any:
     raise ValueError("second")
 
 
+@pytest.mark.parametrize("names", [("first", "second"), ("z", "a")])
+def test_of_two_branches_the_first_declared_fails_first(tmp_path: Path, names: tuple[str, str]) -> None:
+    def build(s: tw.Stream) -> None:
+        for name in names:
+            s.filter(lambda t: 6 // t.i > 0, name=name).sink(tw.collect())
+
+    assert failure(tmp_path, build)[0].operator == names[0]
+
+
 def test_depth_first_behind_a_flat_map(tmp_path: Path) -> None:
     """For one tuple the reference visits the first branch to its end, also where order keys are longer there."""
 

@@ -243,7 +243,7 @@ def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
     small.run()
     assert small.log()[-1].final
     # Waiting for files cut some epochs early: the answer is the same, spread over other files.
-    assert _tuples(small.output()) == _tuples(undisturbed(tmp_path / "undisturbed", files=7))
+    assert tuples_by_sink(small.output()) == tuples_by_sink(undisturbed(tmp_path / "undisturbed", files=7))
 
 
 class _following:  # noqa: N801
@@ -276,7 +276,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _tuples(output: dict[str, bytes]) -> dict[str, list[tuple[object, ...]]]:
+def tuples_by_sink(output: dict[str, bytes]) -> dict[str, list[tuple[object, ...]]]:
     """All tuples of each sink, in order, whatever file they are in."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for name, data in sorted(output.items()):

@@ -266,8 +266,9 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
             copies.append(1)
             continue
         if draw(st.integers(0, 5)) == 5:
-            made += _same_key_again(draw, len(copies), _stream(draw, copies))
-            copies += [copies[made[-3].inputs[0]]] * 3
+            more, streams = _same_key_again(draw, copies)
+            made += more
+            copies += streams
             continue
         node, streams = _node(draw, copies, failing)
         made.append(node)
@@ -323,15 +324,21 @@ def _stream(draw: DrawFn, copies: list[int]) -> int:
     return len(copies) - 1 - min(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3, 5))), len(copies) - 1)
 
 
-def _same_key_again(draw: DrawFn, first: int, source: int) -> list[Node]:
-    """Two aggregates by one key with a map between them that keeps the key or not: may they share a stage?"""
+def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[int]]:
+    """Two aggregates by one key, and between them a map or a union that keeps the key's channels or does not.
+
+    Whether both may stand in one stage is what the planner must get right; chance alone rarely asks.
+    """
+    source, other, first = _stream(draw, copies), _stream(draw, copies), len(copies)
     by = draw(st.sampled_from((("k",), ("n",), ("k", "n"), ("y",))))
-    between = draw(st.sampled_from(("copy", "swap", "only_n_and_k", "int_arithmetic", "float_arithmetic", "negative")))
-    return [
-        _aggregate(draw, source, False, by),
-        Node("map", (first,), (between,)),
-        _aggregate(draw, first + 1, False, by),
-    ]
+    between = draw(st.sampled_from(("copy", "swap", "only_n_and_k", "int_arithmetic", "negative", "union", "union")))
+    together = copies[source] + copies[other]
+    if between == "union" and together <= MAX_COPIES:
+        middle, carried = Node("union", (first, other)), together
+    else:
+        middle, carried = Node("map", (first,), ("swap" if between == "union" else between,)), copies[source]
+    made = [_aggregate(draw, source, False, by), middle, _aggregate(draw, first + 1, False, by)]
+    return made, [copies[source], carried, carried]
 
 
 def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None = None) -> Node:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from thalweg.cli.main import main
 from thalweg.engine import sinks, storage
-from thalweg.engine.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SplitReader, ThalwegSource
 
@@ -25,6 +25,11 @@ def die() -> NoReturn:
     os.killpg(GROUP, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)  # a worker has a group of its own
     raise AssertionError
+
+
+def patch(owner: Any, name: str, value: Any) -> None:
+    assert hasattr(owner, name)
+    setattr(owner, name, value)
 
 
 def after_log(epoch: int) -> None:
@@ -39,7 +44,7 @@ def after_log(epoch: int) -> None:
         def streamReader(self, schema: Any) -> SplitReader:  # noqa: N802
             return DyingReader(self.options["job"])
 
-    spark_run.ThalwegSource = DyingSource  # type: ignore[misc]
+    patch(spark_run, "ThalwegSource", DyingSource)
 
 
 def while_reading(epoch: int) -> None:
@@ -53,7 +58,7 @@ def while_reading(epoch: int) -> None:
         def streamReader(self, schema: Any) -> SplitReader:  # noqa: N802
             return DyingReader(self.options["job"])
 
-    spark_run.ThalwegSource = DyingSource  # type: ignore[misc]
+    patch(spark_run, "ThalwegSource", DyingSource)
 
 
 def before_sinks(epoch: int) -> None:
@@ -62,32 +67,20 @@ def before_sinks(epoch: int) -> None:
     def dying(writers: Any, number: int, frames: Any, *, final: bool) -> dict[str, int]:
         return die() if number == epoch else sinks.write_epoch(writers, number, frames, final=final)
 
-    spark_run.write_epoch = dying
+    patch(spark_run, "write_epoch", dying)
 
 
 def inside_sink(epoch: int) -> None:
-    """Half of the sink's file is on the disk."""
-    write_beside = storage._write_beside
+    """The first sink has the epoch; of the second one's file half is on the disk."""
+    write_beside, last = storage._write_beside, "kept"
 
     def dying(file: Path, data: bytes, *, durable: bool) -> Path:
-        if file.name.startswith(f"epoch-{epoch:010d}"):
+        if file.parent.name == last and file.name.startswith(f"epoch-{epoch:010d}"):
             write_beside(file, data[: len(data) // 2], durable=durable)
             die()
         return write_beside(file, data, durable=durable)
 
-    storage._write_beside = dying
-
-
-def between_sinks(epoch: int) -> None:
-    """The first sink has the epoch, the second has not."""
-
-    def dying(writers: Any, number: int, frames: Any, *, final: bool) -> dict[str, int]:
-        if number == epoch:
-            sinks.write_epoch(dict(list(writers.items())[:1]), number, frames, final=final)
-            die()
-        return sinks.write_epoch(writers, number, frames, final=final)
-
-    spark_run.write_epoch = dying
+    patch(storage, "_write_beside", dying)
 
 
 def after_sinks(epoch: int) -> None:
@@ -97,38 +90,16 @@ def after_sinks(epoch: int) -> None:
         written = sinks.write_epoch(writers, number, frames, final=final)
         return die() if number == epoch else written
 
-    spark_run.write_epoch = dying
-
-
-def after_report(epoch: int) -> None:
-    """The epoch is reported; Spark has not committed it."""
-    report = Checkpoint.report
-
-    def dying(self: Checkpoint, done: EpochReport) -> None:
-        report(self, done)
-        if done.epoch == epoch:
-            die()
-
-    Checkpoint.report = dying  # type: ignore[method-assign]
+    patch(spark_run, "write_epoch", dying)
 
 
 def before_mark(epoch: int) -> None:
     """Spark has committed the final epoch; the checkpoint is not marked as ended."""
-    Checkpoint.mark_ended = lambda self: die()  # type: ignore[method-assign]
+    patch(Checkpoint, "mark_ended", lambda self: die())
 
 
 POINTS: dict[str, Callable[[int], None]] = {
-    f.__name__: f
-    for f in (
-        after_log,
-        while_reading,
-        before_sinks,
-        inside_sink,
-        between_sinks,
-        after_sinks,
-        after_report,
-        before_mark,
-    )
+    f.__name__: f for f in (after_log, while_reading, before_sinks, inside_sink, after_sinks, before_mark)
 }
 
 if __name__ == "__main__":

@@ -28,17 +28,17 @@ class Run:
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def wait_until(self, condition: Callable[[], bool], timeout_s: float = 120) -> bool:
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float = 300) -> bool:
         """Until the condition holds; False if the process ended before."""
         deadline = time.monotonic() + timeout_s
-        while not condition():
-            if not self.alive:
-                return False
-            assert time.monotonic() < deadline, f"waited in vain\n{self.said.read_text()}"
-            time.sleep(0.01)
-        return True
+        while self.alive and not condition():
+            if time.monotonic() > deadline:
+                self.kill()
+                raise TimeoutError(f"waited in vain; the run said\n{self.said.read_text()}")
+            time.sleep(0.02)
+        return self.alive
 
-    def wait(self, timeout_s: float = 120) -> int:
+    def wait(self, timeout_s: float = 300) -> int:
         try:
             return self.process.wait(timeout_s)
         finally:

@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pyspark import cloudpickle
-from pyspark.sql import SparkSession
 
 from tests.properties import functions
 from tests.properties.strategies import Case, cases

@@ -36,7 +36,8 @@ AppName = Annotated[str, typer.Argument(metavar="APP", help="path.py, path.py:at
 Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
 FuseMode = Annotated[str, typer.Option(metavar="none|all", help="one PE per operator, or as few PEs as possible")]
 PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse")
+    Path | None,
+    typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
 Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]
@@ -84,6 +85,8 @@ def run(
     """
     check_engine(engine)
     made = _plan(app, degree, fuse, plan)
+    if bad := next((pair for pair in conf or [] if "=" not in pair), None):
+        raise typer.BadParameter(f"expected KEY=VALUE, found {bad}", param_hint="--conf")
     settings = dict(pair.partition("=")[::2] for pair in conf or [])
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings)
     if json_output:

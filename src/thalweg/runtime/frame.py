@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.runtime.columns import Array, Column, compact, concat, from_arrow, take, to_arrow, window
+from thalweg.runtime.columns import Array, Coded, Column, compact, concat, from_arrow, take, window
 
 Sub = Array | int  # a sub-position: one per tuple, or one for all tuples of the frame
 
 _POSITION, _SUB = "__position", "__sub"
+_SIGNED = (np.int8, np.int16, np.int32, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,21 @@ def _join_sub(subs: Sequence[Sub], frames: Sequence[Frame]) -> Sub:
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as one Arrow IPC stream. Sub-positions that are the same for all tuples travel once, in the schema."""
-    arrays = {_POSITION: pa.array(frame.position)}
+    """The frame as one Arrow IPC stream, in few bytes: the JVM copies them several times on their way.
+
+    Integers get the narrowest type that holds them; positions, which ascend, travel as steps; sub-positions that are
+    the same for all tuples travel once, in the schema.
+    """
+    first = int(frame.position[0]) if len(frame) else 0
+    arrays = {_POSITION: pa.array(_narrow(np.diff(frame.position, prepend=first)))}
     constants: dict[str, int] = {}
     for index, sub in enumerate(frame.subs):
         if isinstance(sub, int):
             constants[str(index)] = sub
         else:
-            arrays[f"{_SUB}{index}"] = pa.array(sub)
-    arrays |= {name: to_arrow(compact(column)) for name, column in frame.columns.items()}
-    header = {"width": len(frame.subs), "constants": constants}
+            arrays[f"{_SUB}{index}"] = pa.array(_narrow(sub))
+    arrays |= {name: _column_to_arrow(compact(column)) for name, column in frame.columns.items()}
+    header = {"first": first, "width": len(frame.subs), "constants": constants}
     schema = pa.schema([(n, a.type) for n, a in arrays.items()], metadata={"thalweg": json.dumps(header)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
@@ -103,16 +109,36 @@ def encode(frame: Frame) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+def _narrow(values: Array) -> Array:
+    """The same integers in the narrowest signed type that holds them all."""
+    if not values.size:
+        return values
+    reach = max(int(values.max()), ~int(values.min()))
+    return values.astype(next(t for t in _SIGNED if reach <= np.iinfo(t).max), copy=False)
+
+
+def _column_to_arrow(column: Column) -> pa.Array:
+    if isinstance(column, Coded):
+        return pa.DictionaryArray.from_arrays(pa.array(_narrow(column.codes)), column.values)
+    return pa.array(_narrow(column) if column.dtype == np.int64 else column)
+
+
 def decode(data: bytes | memoryview | pa.Buffer) -> Frame:
-    """The frame that `encode` made; numbers are not copied."""
+    """The frame that `encode` made."""
     with pa.ipc.open_stream(data) as reader:
         batch = reader.read_next_batch()
     header = json.loads(batch.schema.metadata[b"thalweg"])
-    columns = {name: from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
-    position = columns.pop(_POSITION)
+    columns = {name: _widen(from_arrow(batch.column(i))) for i, name in enumerate(batch.schema.names)}
+    steps = columns.pop(_POSITION)
+    assert isinstance(steps, np.ndarray)
     subs: list[Any] = [
         header["constants"][str(i)] if str(i) in header["constants"] else columns.pop(f"{_SUB}{i}")
         for i in range(header["width"])
     ]
-    assert isinstance(position, np.ndarray)
-    return Frame(position, tuple(subs), columns)
+    return Frame(header["first"] + np.cumsum(steps), tuple(subs), columns)
+
+
+def _widen(column: Column) -> Column:
+    if isinstance(column, Coded) or column.dtype.kind != "i":
+        return column
+    return column.astype(np.int64, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     """Start the query, pass its epoch reports on, and wait for its end."""
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         first = sum(1 for _ in run.checkpoint.reports(0))
+        if any(epoch.final for epoch in run.checkpoint.log):
+            options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
         with spark_session(options.master, options.conf, plan.channels) as spark:
             started = time.monotonic()
             query = start_query(spark, plan, options, run)

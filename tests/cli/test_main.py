@@ -1,0 +1,155 @@
+"""The command as a user sees it. No JVM: what starts Spark is in tests/spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from check_bargains import expected_bargains
+from make_ticks import make_ticks
+from typer.testing import CliRunner
+
+import thalweg.cli.main as command
+from tests.small import thalweg
+from thalweg.cli.load import load_app
+from thalweg.ir.text import plan_as_json, print_plan
+from thalweg.optimize.passes import make_plan
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TICKS, PER_EPOCH = 3_000, 1_000
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the bargains example with few ticks."""
+    folder = tmp_path_factory.mktemp("example")
+    shutil.copy(EXAMPLES / "bargains.py", folder)
+    make_ticks(folder / "data" / "ticks", TICKS, files=2, symbols=20)
+    return folder
+
+
+def invoke(*arguments: str) -> str:
+    """In this process, for commands that succeed."""
+    done = CliRunner().invoke(command.cli, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_run_shows_progress_and_result(example: Path) -> None:
+    done = thalweg("run", "bargains.py", "--engine", "local", "--max-tuples-per-epoch", str(PER_EPOCH), cwd=example)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = len(list(expected_bargains(example / "data" / "ticks")))
+    assert "3,000 tuples in 4 epochs" in done.stdout
+    assert f"out: {found:,} at found" in done.stdout
+    assert "epoch     3  end of input" in done.stdout
+
+
+def test_run_as_json(example: Path) -> None:
+    arguments = ("--engine", "local", "--max-tuples-per-epoch", str(PER_EPOCH), "--degree", "2", "--json")
+    done = thalweg("run", "bargains.py", *arguments, cwd=example)
+    assert (done.returncode, done.stderr) == (0, "")
+    plan, *epochs, end = map(json.loads, done.stdout.splitlines())
+    assert (plan["event"], plan["engine"]) == ("plan", "local")
+    assert [(e["event"], e["epoch"], e["tuples_in"], e["final"]) for e in epochs] == [
+        ("epoch", 0, PER_EPOCH, False),
+        ("epoch", 1, PER_EPOCH, False),
+        ("epoch", 2, PER_EPOCH, False),
+        ("epoch", 3, 0, True),
+    ]
+    assert (end["event"], end["epochs"], end["tuples_in"]) == ("end", 4, TICKS)
+    assert end["tuples_out"] == {"found": sum(e["tuples_out"]["found"] for e in epochs)}
+
+
+def test_run_takes_a_plan_file(example: Path, tmp_path: Path) -> None:
+    app = str(example / "bargains.py")
+    plan = make_plan(load_app(app).graph(), degree=3, fuse="none")
+    (tmp_path / "bargains.plan").write_text(print_plan(plan))
+    said = invoke("run", app, "--engine", "local", "--plan", str(tmp_path / "bargains.plan"), "--json")
+    events = [json.loads(line) for line in said.splitlines()]
+    assert events[0]["plan"] == plan_as_json(plan)
+    assert events[-1]["tuples_out"]["found"] == len(list(expected_bargains(example / "data" / "ticks")))
+
+
+def test_explain(example: Path) -> None:
+    app = str(example / "bargains.py")
+    text = invoke("explain", app, "--degree", "2")
+    assert "cut-invariant: yes, because it has one totally ordered source" in text
+    for name in ("ticks", "trades", "quotes", "vwap", "bargains.join", "found"):
+        assert name in text
+    assert "by symbol over 2" in text
+    assert invoke("explain", app, "--degree", "2") == text, "explain is deterministic"
+    json.loads(invoke("explain", app, "--degree", "2", "--json"))
+
+
+def test_check(example: Path) -> None:
+    app = str(example / "bargains.py")
+    text = invoke("check", app, "--tuples", "1000", "--plans", "8")
+    assert "same answer under 8 plans and 3 ways to cut epochs" in text
+    said = json.loads(invoke("check", app, "--tuples", "1000", "--plans", "6", "--json"))
+    assert (said["plans"], said["tuples"], said["difference"]) == (6, 1000, None)
+
+
+def test_doctor() -> None:
+    findings = json.loads(invoke("doctor", "--json"))
+    assert {"Python", "Java", "pyspark"} <= {finding["what"] for finding in findings}
+    assert "ok  Python" in invoke("doctor")
+
+
+def test_help_names_every_command() -> None:
+    text = invoke("--help")
+    for name in ("run", "explain", "check", "doctor"):
+        assert name in text
+
+
+MISTAKES = {
+    "no file": (("run", "nowhere.py"), "graph error: no such file: nowhere.py"),
+    "no module": (("run", "nowhere:app"), "graph error: no such module: nowhere"),
+    "no app": (("explain", "empty.py"), "graph error: empty.py has 0 applications"),
+    "another app": (("explain", "bargains.py:ap"), "did you mean `app`?"),
+    "engine": (("run", "bargains.py", "--engine", "sparc"), "plan error: unknown engine"),
+    "fusion": (("explain", "bargains.py", "--fuse", "al"), "plan error: unknown fusion"),
+    "no plan": (("explain", "bargains.py", "--plan", "nowhere.plan"), "'nowhere.plan' does not exist"),
+    "no folder": (("run", "adrift.py", "--engine", "local"), "input error: the source's folder does not exist"),
+    "leads nowhere": (("explain", "open.py"), "graph error: the stream ticks leads nowhere"),
+    "conf": (("run", "bargains.py", "--engine", "local", "--conf", "spark.x"), "KEY=VALUE"),
+}
+FILES = {
+    "empty.py": "",
+    "adrift.py": "import thalweg as tw\n\nclass T(tw.Tuple):\n    x: int\n\napp = tw.App('adrift')\n"
+    "app.source(tw.files('nowhere'), T).sink(tw.collect())\n",
+    "open.py": "import thalweg as tw\n\nclass T(tw.Tuple):\n    x: int\n\napp = tw.App('open')\n"
+    "ticks = app.source(tw.files('nowhere'), T)\n",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_paragraph(
+    example: Path, mistake: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In this process: starting Python for each would take half a minute."""
+    for name, text in FILES.items():
+        (example / name).write_text(text)
+    arguments, paragraph = MISTAKES[mistake]
+    monkeypatch.chdir(example)
+    monkeypatch.setattr("sys.argv", ["thalweg", *arguments])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    said = capfd.readouterr().err
+    assert end.value.code in (1, 2)
+    assert paragraph in said
+    assert "Traceback" not in said
+
+
+def test_a_mistake_as_json(example: Path) -> None:
+    done = thalweg("explain", "bargains.py", "--fuse", "al", "--json", cwd=example)
+    assert (done.returncode, done.stderr) == (1, "")
+    said = json.loads(done.stdout)
+    assert (said["error"], said["hint"]) == ("plan error", "did you mean `all`?")
+
+
+def test_debug_shows_the_traceback(example: Path) -> None:
+    done = thalweg("explain", "bargains.py", "--fuse", "al", "--debug", cwd=example)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr

@@ -1,0 +1,107 @@
+"""Errors on Spark: they name the user's line and the tuple, and sinks end with a whole epoch."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from make_ticks import tick_table
+
+from tests.small import APP, PER_EPOCH, ROWS_PER_FILE, SYMBOLS, Small, thalweg, undisturbed
+from thalweg.engine.reference import Reference
+from thalweg.errors import InputError, TupleError
+
+pytestmark = pytest.mark.spark
+
+# Fails for several tuples of the third epoch and of later ones, of both channels.
+FAILING_MAP = (
+    "(q.vwap - q.price) * q.volume}",
+    "(q.vwap - q.price) * q.volume if q.volume != 35 and q.volume != 15 and q.volume != 80 "
+    "else q.price / (q.volume - q.volume)}",
+)
+FAILS_IN, FAILS_AT = 2, 15
+GOOD_TABLE = tick_table(ROWS_PER_FILE, seed=1, symbols=SYMBOLS)
+BAD_TABLES = {
+    "null": (GOOD_TABLE.set_column(2, "price", pa.array([None, *[1.0] * (ROWS_PER_FILE - 1)])), "nothing in row 0"),
+    "type": (GOOD_TABLE.set_column(3, "volume", pa.array(["7"] * ROWS_PER_FILE)), "string"),
+    "missing": (GOOD_TABLE.drop_columns(["symbol"]), "a file with kind, price, volume"),
+}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    return Small.make(tmp_path / "small")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"))
+
+
+def reference_error(small: Small, change: tuple[str, str]) -> TupleError:
+    with pytest.raises(TupleError) as error:
+        Reference(small.graph(change)).run(small.log())
+    return error.value
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_a_tuple_that_fails(small: Small, expected: dict[str, bytes], engine: str) -> None:
+    with pytest.raises(TupleError) as error:
+        small.run(engine, FAILING_MAP)
+    wanted = reference_error(small, FAILING_MAP)
+    assert error.value.as_json() == wanted.as_json()
+    line = next(n for n, text in enumerate(APP.splitlines(), 1) if text.startswith("gains = "))
+    assert error.value.operator == "gains"
+    assert str(error.value.where) == f"{small.app(FAILING_MAP)}:{line}"
+    assert f"volume={FAILS_AT}" in str(error.value.found)
+    assert error.value.message == "ZeroDivisionError: float division by zero"
+
+    assert small.log()[-1].number == FAILS_IN
+    assert small.output() == {name: data for name, data in expected.items() if _epoch(name) < FAILS_IN}
+    small.run(engine)  # with the function put right it goes on where it stopped
+    assert small.output() == expected
+
+
+def _epoch(name: str) -> int:
+    number = re.search(r"epoch-(\d+)", name)
+    return int(number.group(1)) if number else 1_000_000
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_input_that_does_not_fit(small: Small, kind: str) -> None:
+    table, found = BAD_TABLES[kind]
+    small.add_table(table, "900.parquet")
+    with pytest.raises(InputError, match="does not fit") as error:
+        small.run("spark")
+    assert error.value.operator == "ticks"
+    assert found in str(error.value.found)
+    assert "900.parquet" in str(error.value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_corrupt_file(small: Small, expected: dict[str, bytes]) -> None:
+    """Found when its rows are counted: no epoch has it yet, so taking it away is enough."""
+    corrupt = small.folder / "ticks" / "900.parquet"
+    corrupt.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        small.run("spark")
+    corrupt.unlink()
+    small.run("spark")
+    assert small.output() == expected
+
+
+def test_the_command_says_it_in_one_paragraph(small: Small) -> None:
+    """And with --json in one document; the local engine says the same."""
+    command = ("run", str(small.app(FAILING_MAP)), "--max-tuples-per-epoch", str(PER_EPOCH))
+    local = thalweg(*command, "--engine", "local", "--json")
+    assert (local.returncode, local.stderr) == (1, "")
+    said = json.loads(local.stdout.splitlines()[-1])
+    done = thalweg(*command, "--overwrite", "--degree", "2", "--master", "local[2]")
+    paragraph = f"tuple error: {said['message']}  (operator gains, {said['where']})\n  found: {said['found']}\n"
+    assert (done.returncode, done.stderr) == (1, paragraph)
+    assert "Traceback" not in done.stdout
