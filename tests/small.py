@@ -151,4 +151,4 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def thalweg(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, as a user would see it."""
-    return subprocess.run([*THALWEG, *arguments], capture_output=True, text=True, cwd=cwd, timeout=180, check=False)
+    return subprocess.run([*THALWEG, *arguments], capture_output=True, text=True, cwd=cwd, timeout=300, check=False)

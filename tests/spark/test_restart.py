@@ -11,9 +11,10 @@ import pytest
 from tests.engine.test_restart import REFUSALS, STATELESS_CODE, tuples_by_sink
 from tests.small import PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
 from tests.spark.processes import Run
+from tests.spark.test_errors import FAILING_MAP, FAILS_IN
 from thalweg.engine.run import RunOptions
 from thalweg.engine.spark.run import run_spark
-from thalweg.errors import CheckpointError, InputError
+from thalweg.errors import CheckpointError, InputError, TupleError
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.spark
@@ -51,12 +52,12 @@ def test_refusals_lose_nothing(small: Small, expected: dict[str, bytes]) -> None
 @pytest.mark.usefixtures("spark")
 def test_input_files_must_be_what_was_logged(small: Small, expected: dict[str, bytes]) -> None:
     """Vanished, then changed, then put back: the epoch that was cut is replayed as it was logged."""
-    with pytest.raises(Stop):
-        small.run("spark", watch=stop_after(1))
+    with pytest.raises(TupleError):
+        small.run("spark", FAILING_MAP)
     log = small.log()
-    file, away = Path(log[-1].chunks[-1].path), small.folder / "elsewhere"
-    if log[-1].chunks[-1].stop == log[-1].chunks[-1].rows:  # wholly taken: what was not begun may go unnoticed
-        file = small.folder / "ticks" / f"{int(file.stem) + 1:03d}.parquet"
+    begun = log[FAILS_IN].chunks[0]
+    assert (len(log), begun.start) == (FAILS_IN + 1, 20)
+    file, away = Path(begun.path), small.folder / "elsewhere"
     stat = file.stat()
     file.rename(away)
     with pytest.raises(InputError, match="has vanished before it was wholly processed"):
@@ -93,11 +94,9 @@ def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
 def test_follow_ends_a_run_whose_final_epoch_was_cut(small: Small, expected: dict[str, bytes]) -> None:
     """The input log says that this epoch is final, whatever the restart wants."""
     with pytest.raises(Stop):
-        small.run("spark", watch=stop_after(4))
-    with pytest.raises(Stop):
         small.run("spark", watch=stop_after(6))
-    (small.checkpoint / "ended").unlink(missing_ok=True)
     assert small.log()[-1].final
+    assert not (small.checkpoint / "ended").exists()
     options = RunOptions(small.checkpoint, follow=True, max_tuples_per_epoch=PER_EPOCH, interval_s=0.05)
     run_spark(make_plan(small.graph(), degree=2), options, lambda report: None)
     assert small.output() == expected
