@@ -331,7 +331,7 @@ def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[i
     """
     source, other, first = _stream(draw, copies), _stream(draw, copies), len(copies)
     by = draw(st.sampled_from((("k",), ("n",), ("k", "n"), ("y",))))
-    between = draw(st.sampled_from(("copy", "swap", "only_n_and_k", "int_arithmetic", "negative", "union", "union")))
+    between = draw(st.sampled_from(("copy", "swap", "swap", "int_arithmetic", "negative", "union", "union")))
     together = copies[source] + copies[other]
     if between == "union" and together <= MAX_COPIES:
         middle, carried = Node("union", (first, other)), together
@@ -370,8 +370,11 @@ def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None
 def plan_choices() -> SearchStrategy[PlanChoice]:
     return st.builds(
         PlanChoice,
-        st.one_of(st.sampled_from(("all", "none")), st.text("abc", min_size=1, max_size=8)),
-        st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
+        st.one_of(st.sampled_from(("all", "all", "none")), st.text("abc", min_size=1, max_size=8)),
+        # One degree for all, or several: only operators of the same degree can share a stage.
+        st.one_of(
+            st.integers(1, 4).map(lambda d: (d,)), st.lists(st.integers(1, 4), min_size=2, max_size=3).map(tuple)
+        ),
         st.integers(0, 5),
         st.one_of(st.just(DEFAULT_FRAME_ROWS), st.integers(1, 8), st.integers(1, 64)),
         st.booleans(),
