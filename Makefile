@@ -27,7 +27,7 @@ test-spark: setup
 
 # The random cases by the ten thousand, the crash test with more moments.
 test-long: setup
-	THALWEG_CASES=20000 THALWEG_SPARK_CASES=200 THALWEG_KILLS=60 $(BIN)/python -m pytest tests
+	THALWEG_EXPLORE=1 THALWEG_CASES=20000 THALWEG_SPARK_CASES=200 THALWEG_KILLS=60 $(BIN)/python -m pytest tests
 
 # Nothing of today's engine needs a service yet; the target is here so that CI has one shape.
 test-services: setup

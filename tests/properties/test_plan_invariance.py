@@ -19,6 +19,8 @@ from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
 CASES = int(os.environ.get("THALWEG_CASES", "2000"))
 SETTINGS = settings(
     deadline=None,
+    # The same cases at every run, so that a change is judged by what it changed; `make test-long` looks for new ones.
+    derandomize="THALWEG_EXPLORE" not in os.environ,
     database=None,
     print_blob=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),

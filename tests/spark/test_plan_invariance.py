@@ -45,7 +45,11 @@ CASES = int(os.environ.get("THALWEG_SPARK_CASES", "40"))
 GRAPHS_PER_QUERY = 8
 FAILING = max(1, CASES // 10)
 # No shrinking: it would take hours. A failing case prints as it is, and shrinks on the local engine.
-SETTINGS = settings(phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+SETTINGS = settings(
+    derandomize="THALWEG_EXPLORE" not in os.environ,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
 
 cloudpickle.register_pickle_by_value(functions)
 
