@@ -56,13 +56,27 @@ def test_killed_at_every_point_of_an_epoch(expected: dict[str, bytes], tmp_path:
     said = tmp_path / "said"
     driver = [sys.executable, str(Path(dying_driver.__file__))]
     for point, epoch in DEATHS:
-        died = Run([*driver, point, str(epoch), *small.command()[len(THALWEG) :]], said)
-        assert died.wait() == -9, f"{point} of epoch {epoch} did not kill the run:\n{said.read_text()}"
+        died = _exit_code([*driver, point, str(epoch), *small.command()[len(THALWEG) :]], said)
+        assert died == -9, f"{point} of epoch {epoch} did not kill the run:\n{said.read_text()}"
         assert not (small.checkpoint / "ended").exists()
-    assert Run(small.command(), said).wait() == 0, said.read_text()
+    assert _exit_code(small.command(), said) == 0, said.read_text()
     assert small.output() == expected
     assert (small.checkpoint / "ended").exists()
     assert [epoch.final for epoch in small.log()] == [False] * FINAL + [True]
+
+
+def _exit_code(command: list[str], said: Path) -> int:
+    """How a run ended; it is started again if the machine was too busy for Spark, which is one more crash."""
+    for _ in range(3):
+        code = Run(command, said).wait()
+        if code in (0, -9) or not _starved(said):
+            break
+    return code
+
+
+def _starved(said: Path) -> bool:
+    """Spark gives a Python worker ten seconds to start, whatever else the machine does."""
+    return "Python worker failed to connect back" in said.read_text()
 
 
 def test_killed_at_random_moments(expected: dict[str, bytes], tmp_path: Path) -> None:
@@ -87,7 +101,7 @@ def _kill(folder: Path, kills: int, seed: int) -> list[dict[str, bytes]]:
                 killed += run.wait_until(_moment(small, chance))
                 run.kill()
             code = run.wait()
-            assert code in (0, -9), f"exit code {code}, seed {seed}:\n{said.read_text()}"
+            assert code in (0, -9) or _starved(said), f"exit code {code}, seed {seed}:\n{said.read_text()}"
         outputs.append(small.output())
     return outputs
 
