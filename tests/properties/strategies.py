@@ -221,6 +221,7 @@ def _window(size: int, slide: int, by: tuple[str, ...]) -> Any:
 _INTS = (0, 1, -1, 2, 3, 10, -7, 5, 4, 100)
 _NASTY_INTS = (0, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**62, 1, -(2**63) + 1, 3037000500)
 _SMALL = (0, 1, 2, 1, -1, 3, 4, -2)
+_RARELY_ZERO = (1, 4, 5, 1, 4, 6, 1, 7, 0, 2, 3, -1)  # most failing functions fail at 0
 _FLOATS = (0.5, 0.1, 0.2, 0.3, 1.25, -2.0, 1e16, -1e16, 1 / 3, 7.0)
 _NASTY_FLOATS = (0.0, -0.0, float("nan"), float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308, 2.0**53, -1.5)
 _TEXTS = ("", "a", "b", "ab", "eight888", "nine99999")
@@ -229,12 +230,12 @@ _KEYS = ("a", "a", "a", "a", "b", "b", "c", "")
 
 
 @st.composite
-def input_files(draw: DrawFn) -> Files:
+def input_files(draw: DrawFn, *, failing: bool = False) -> Files:
     """Files of one source. Each row is seven bytes, each byte picks a value: one draw for all rows."""
     nasty = draw(st.integers(0, 15))
     values: tuple[tuple[Any, ...], ...] = (
         _NASTY_INTS if nasty & 1 else _INTS,
-        _SMALL,
+        _RARELY_ZERO if failing else _SMALL,
         _NASTY_FLOATS if nasty & 2 else _FLOATS,
         _NASTY_FLOATS if nasty & 4 else _FLOATS[:4],
         _NASTY_TEXTS if nasty & 8 else _TEXTS,
@@ -242,7 +243,8 @@ def input_files(draw: DrawFn) -> Files:
         (False, True),
     )
     width = len(values)
-    count = draw(st.sampled_from((1, 0, 2, 3, 5, 8, 12, 16, 20, 26)))
+    counts = (4, 8, 12, 16, 20, 26) if failing else (1, 0, 2, 3, 5, 8, 12, 16, 20, 26)
+    count = draw(st.sampled_from(counts))
     data = draw(st.binary(min_size=width * count, max_size=width * count))
     picks = [data[start : start + width] for start in range(0, len(data), width)]
     rows: list[Any] = [tuple(v[byte % len(v)] for v, byte in zip(values, pick, strict=True)) for pick in picks]
@@ -385,6 +387,6 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
 def cases(draw: DrawFn, *, max_sources: int = 2, failing: bool = False) -> Case:
     sources = draw(st.integers(1, max_sources))
     made = draw(nodes(sources=sources, failing=failing))
-    inputs = tuple(draw(input_files()) for _ in range(sources))
+    inputs = tuple(draw(input_files(failing=failing)) for _ in range(sources))
     max_tuples = draw(st.sampled_from((1_000_000, 7, 3, 12, 1, 20, 5)))
     return Case(made, inputs, max_tuples, draw(plan_choices()))

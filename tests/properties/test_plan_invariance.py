@@ -9,11 +9,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, example, given, note, settings
 
 from tests.properties.check import difference, prepared, run_local, run_reference
 from tests.properties.coverage import MUST_BE_SEEN, count_case, seen, watch
-from tests.properties.strategies import Case, cases
+from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
 
 CASES = int(os.environ.get("THALWEG_CASES", "2000"))
@@ -26,6 +26,24 @@ SETTINGS = settings(
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )
+_COUNTS = (("i", "count"), ("n", "count"), ("x", "sum_x"), ("y", "ratio"), ("s", "any_k"), ("k", "any_k"), ("b", "any_b"))
+# A union whose wider input reaches only one of two channels: the other channel's order keys must be as wide.
+NARROW_UNION = Case(
+    nodes=(
+        Node("source", (), ()),
+        Node("map", (0,), ("copy",)),
+        Node("map", (1,), ("copy",)),
+        Node("aggregate", (1,), (0, 1, ("k",), _COUNTS)),
+        Node("union", (3, 0), ()),
+        Node("aggregate", (4,), (0, 1, ("k",), _COUNTS)),
+        Node("map", (4,), ("copy",)),
+        Node("aggregate", (4,), (0, 1, (), _COUNTS)),
+        Node("union", (7, 6), ()),
+    ),
+    inputs=((((0, 0, 0.5, 0.5, "", "a", False),),),),
+    max_tuples=1_000_000,
+    choice=PlanChoice(fusion="all", degrees=(2,), more_buckets=1, frame_rows=262144, through_bytes=False),
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,6 +54,7 @@ def _watched() -> Iterator[None]:
 
 
 @settings(SETTINGS, max_examples=CASES)
+@example(NARROW_UNION)
 @given(cases())
 def test_the_plan_never_changes_the_answer(case: Case) -> None:
     with prepared(case) as ready:

@@ -143,7 +143,7 @@ class _Module:
                 return [f"{var} = {call}" + ("[0]" if len(outputs) == 1 else "")]
             case Union():
                 inputs = ", ".join(self._input(operator, port) for port in range(len(operator.inputs)))
-                return [f"{var} = pe.union({live}, {inputs})"]
+                return [f"{var} = pe.union({live}, {self.facts.layout.width[operator.output]}, {inputs})"]
             case Aggregate():
                 arguments = self._arguments(f"{var}_arguments", operator)
                 fields = self._record(f"{var}_fields", operator.fields, live, operator)

@@ -185,9 +185,10 @@ class Container:
             numbers = np.array(found + [-1] * (len(frame) - len(found)), np.int64)
         return [_some(frame.select(live).where(numbers == port)) for port, live in enumerate(lives)]
 
-    def union(self, live: Sequence[str], *frames: Frame | None) -> Frame | None:
-        # An input may carry more attributes than the others, for another consumer.
-        return merge([frame.select(live) for frame in frames if frame is not None])
+    def union(self, live: Sequence[str], width: int, *frames: Frame | None) -> Frame | None:
+        # An input may carry more attributes than the others, for another consumer. Its order key is made as wide as
+        # the stream's even where this channel got nothing from the wider inputs: other channels did.
+        return merge([frame.select(live).padded(width) for frame in frames if frame is not None])
 
     def aggregate(
         self,
