@@ -26,7 +26,15 @@ SETTINGS = settings(
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )
-_COUNTS = (("i", "count"), ("n", "count"), ("x", "sum_x"), ("y", "ratio"), ("s", "any_k"), ("k", "any_k"), ("b", "any_b"))
+_COUNTS = (
+    ("i", "count"),
+    ("n", "count"),
+    ("x", "sum_x"),
+    ("y", "ratio"),
+    ("s", "any_k"),
+    ("k", "any_k"),
+    ("b", "any_b"),
+)
 # A union whose wider input reaches only one of two channels: the other channel's order keys must be as wide.
 NARROW_UNION = Case(
     nodes=(
