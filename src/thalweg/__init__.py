@@ -1,14 +1,28 @@
 """Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
 
 from thalweg.errors import ThalwegError
+from thalweg.ir.logic import Logic as Operator
 from thalweg.lang import agg, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.endpoints import collect, files
+from thalweg.lang.library import operator
 from thalweg.lang.tuples import Tuple
 
 __version__ = "0.1.0"
 
-__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "run", "window"]
+__all__ = [
+    "App",
+    "Operator",
+    "Stream",
+    "ThalwegError",
+    "Tuple",
+    "agg",
+    "collect",
+    "files",
+    "operator",
+    "run",
+    "window",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -253,7 +253,14 @@ class _following:  # noqa: N801
         self.command = small.command("--engine", "local", "--follow")
 
     def __enter__(self) -> subprocess.Popen[str]:
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            self.command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell's background job ignores Ctrl-C, and its children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         return self.process
 
     def __exit__(self, *_: object) -> None:

@@ -193,7 +193,7 @@ class _Builder:
             case "union", ():
                 return [inputs[0].union(*inputs[1:], name=name)]
             case "aggregate", (size, slide, by, fields):
-                chosen = {field: AGGREGATES[a] for field, a in fields}
+                chosen: dict[str, Any] = {field: AGGREGATES[a] for field, a in fields}
                 return [inputs[0].aggregate(_window(size, slide, by), name=name, **chosen)]
             case "join", (kind, aggregated):
                 return [self._join(name, pool.JOINS[kind], aggregated, *inputs)]
@@ -204,7 +204,7 @@ class _Builder:
 
     def _join(self, name: str, kind: pool.JoinKind, aggregated: bool, left: tw.Stream, right: tw.Stream) -> tw.Stream:
         if aggregated:
-            fields = {n: pool.KEY_AGGREGATES[n] for n in kind.on} | pool.RIGHT_AGGREGATES
+            fields: dict[str, Any] = {n: pool.KEY_AGGREGATES[n] for n in kind.on} | dict(pool.RIGHT_AGGREGATES)
             renamed = right.aggregate(window.running(by=kind.on), name=f"{name}.right", **fields)
         else:
             renamed = right.map(kind.right, name=f"{name}.right")

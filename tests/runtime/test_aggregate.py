@@ -19,7 +19,7 @@ from thalweg.runtime.aggregate import Groups, RowFolds, emitting, fold_frame, ma
 from thalweg.runtime.columns import Column, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import keys_of
-from thalweg.runtime.state import State
+from thalweg.runtime.state import State, Table
 
 KINDS = ("count", "sum", "min", "max", "first", "last", "any")
 
@@ -31,7 +31,7 @@ class Point(tw.Tuple):
 
 def operator(chosen: Any) -> Aggregate:
     stream = tw.App("windows").source(tw.files("nowhere"), Point)
-    fields = {k: agg.count() if k == "count" else getattr(agg, k)("x") for k in KINDS}
+    fields: dict[str, Any] = {k: agg.count() if k == "count" else getattr(agg, k)("x") for k in KINDS}
     stream.aggregate(chosen, name="folds", **fields)
     found = stream.app._operators[-1]
     assert isinstance(found, Aggregate)
@@ -85,9 +85,15 @@ def expected_rows(rows: list[tuple[str, float]], size: int | None, slide: int) -
     return found
 
 
+def _table(state: State, op: Aggregate) -> Table:
+    table = state.tables[op.name]
+    assert isinstance(table, Table)
+    return table
+
+
 def by_kernel(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> list[tuple[Any, ...]]:
-    keys = keys_of([from_values([k for k, _ in rows], STR)], len(rows))
-    groups = Groups(op, state, keys)
+    key = from_values([k for k, _ in rows], STR)
+    groups = Groups(op, state, keys_of([key], len(rows)), [key])
     x = from_values([v for _, v in rows], FLOAT)
     folds = fold_frame(op, groups, [None if f.argument is None else x for f in op.folds])
     shown = emitting(op, groups)
@@ -98,8 +104,8 @@ def by_kernel(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> lis
 
 
 def by_rows(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> list[tuple[Any, ...]]:
-    keys = keys_of([from_values([k for k, _ in rows], STR)], len(rows))
-    groups = Groups(op, state, keys)
+    key = from_values([k for k, _ in rows], STR)
+    groups = Groups(op, state, keys_of([key], len(rows)), [key])
     folds = RowFolds(op, groups)
     found = []
     for code, (key, value) in zip(keys.codes.tolist(), rows, strict=True):
@@ -131,7 +137,7 @@ def test_frames_and_paths_do_not_matter(
     """Each frame takes the kernel or the row path, and its state is stored in between or not."""
     op = operator(chosen)
     store = DictStore()
-    state = State(store, 3, {op.name: make_table(op)})
+    state = State(store, 3, {op.name: make_table(op, [STR])})
     found: list[tuple[Any, ...]] = []
     rest, number = rows, 0
     while rest:
@@ -139,7 +145,7 @@ def test_frames_and_paths_do_not_matter(
         found += (by_kernel if kernel else by_rows)(op, state, rest[:length])
         if stored:
             state.commit()
-            state = State(store, 3, {op.name: make_table(op)})
+            state = State(store, 3, {op.name: make_table(op, [STR])})
         rest, number = rest[length:], number + 1
     size, slide = (chosen.count, chosen.slide) if isinstance(chosen, Sliding) else (None, 1)
     assert first_difference(expected_rows(rows, size, slide), found) is None
@@ -153,9 +159,9 @@ def test_an_empty_window_is_refused_at_the_language() -> None:
 def test_a_fallback_leaves_the_state_as_it_was() -> None:
     """The kernel finds a NaN in the last fold; the row path must start from the state before the frame."""
     op = operator(window.running(by="k"))
-    state = State(DictStore(), 1, {op.name: make_table(op)})
+    state = State(DictStore(), 1, {op.name: make_table(op, [STR])})
     by_kernel(op, state, [("a", 1.0)])
-    before = {n: to_list(c) for n, c in state.tables[op.name].columns.items()}
+    before = {n: to_list(c) for n, c in _table(state, op).columns.items()}
     with pytest.raises(Fallback):
         by_kernel(op, state, [("a", 2.0), ("a", float("nan"))])
-    assert {n: to_list(c) for n, c in state.tables[op.name].columns.items()} == before
+    assert {n: to_list(c) for n, c in _table(state, op).columns.items()} == before

@@ -104,6 +104,7 @@ def test_lists_grow_and_shrink_in_place() -> None:
     state = make_state(DictStore())
     fill(state, NAMES)
     table = state.tables["lists"]
+    assert isinstance(table, Table)
     before = list_rows(state, NAMES)
     row = int(table.find(pa.array(["c"]))[0])
     new: dict[str, Column] = {"v": from_values([9.0, 8.0, 7.0], FLOAT), "t": from_values(["p", "q", "r"], STR)}
@@ -123,6 +124,7 @@ def test_a_bucket_keeps_no_strings_of_the_past() -> None:
     state = make_state(store, buckets=1)
     fill(state, NAMES)
     table = state.tables["plain"]
+    assert isinstance(table, Table)
     for turn in range(3):
         old: dict[str, Column] = {"s": from_values([f"old value {turn}"] * len(NAMES), STR)}
         table.update(np.arange(len(NAMES)), old)

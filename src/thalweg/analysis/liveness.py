@@ -8,12 +8,18 @@ from thalweg.ir.expr import Expr, Record, can_fall_back, can_raise, reads
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (
     Aggregate,
+    EventTime,
     Filter,
     FlatMap,
     Function,
     Join,
     Map,
+    MapBatches,
     Operator,
+    Pace,
+    Process,
+    Punctor,
+    RandomSplit,
     Sink,
     Split,
     StreamRef,
@@ -42,9 +48,11 @@ def _needed(
     graph: LogicalGraph, operator: Operator, port: int, live: Mapping[StreamRef, set[str]], by_rows: bool
 ) -> set[str]:
     names = set(graph.type_of(operator.inputs[port]).names)
+    if operator.dead_port is not None:
+        return names  # a dead letter shows the whole tuple
     out = {name for p in range(len(operator.outputs)) for name in live[StreamRef(operator.name, p)]}
     match operator:
-        case Sink() | FlatMap():
+        case Sink() | FlatMap() | Process() | MapBatches():
             return names
         case Map(function=function):
             if not isinstance(function.expr, Record):
@@ -53,10 +61,12 @@ def _needed(
             if by_rows or any(can_fall_back(field) for _, field in fields):
                 return set(reads(function.expr))
             return {name for _, field in fields for name in reads(field)}
-        case Filter(function=function) | Split(function=function):
-            return _reads(function, names) | out
-        case Union():
+        case Filter(function=function) | Split(function=function) | Punctor(function=function):
+            return _reads(function, names) | (out & names)
+        case Union() | RandomSplit() | Pace():
             return out
+        case EventTime(attribute=attribute):
+            return (out & names) | {attribute}
         case Aggregate(folds=folds):
             arguments = (_reads(fold.argument, names) for fold in folds if fold.argument)
             return set(operator.key or ()).union(*arguments)

@@ -1,9 +1,10 @@
 """Order keys: which sub-position columns a stream must carry beside its position.
 
 A tuple's order key is (position, sub-positions…). A sub-position is written where one tuple becomes several that
-can meet again: at a flat_map (emission counter) and at a fan-out whose branches reconverge (branch index). Branches
-that never meet need an index, too, if sub-positions follow in one of them and tuples could fail in two: the first of
-all failures is found by order key. Everywhere else nothing could observe it, so the column is never made.
+can meet again: at a flat_map and its like (emission counter), at what emits for several keys at once (rank, key) and
+at a fan-out whose branches reconverge (branch index). Branches that never meet need an index, too, if sub-positions
+follow in one of them and tuples could fail in two: the first of all failures is found by order key. Everywhere else
+nothing could observe it, so the column is never made.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import FlatMap, Join, Operator, Sink, StreamRef
+from thalweg.ir.operators import EventTime, FlatMap, Join, Operator, Process, Punctor, Sink, StreamRef, rank_width
+
+_COUNTING = (FlatMap, Process, EventTime, Punctor)  # what counts the emissions of one tuple over all its output ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,7 @@ def order_layout(graph: LogicalGraph) -> OrderLayout:
     for operator in graph.operators:
         widths = [layout.port_width(operator, port) for port in range(len(operator.inputs))]
         own = widths[0] if isinstance(operator, Join) else max(widths, default=0)
-        if isinstance(operator, FlatMap):
-            own += 1
+        own += rank_width(operator) + isinstance(operator, _COUNTING)
         width |= {StreamRef(operator.name, port): own for port in range(len(operator.outputs))}
     return layout
 
@@ -56,4 +58,5 @@ def _failures_interleave(
     if len(can_fail) < 2:
         return False
     behind = frozenset[str]().union(*(graph.reaches[operator.name] for operator in can_fail))
-    return any(isinstance(graph.by_name[name], FlatMap) for name in behind) or any(name in behind for name, _ in branch)
+    counting = any(isinstance(o, _COUNTING) or o.ranks_keys for o in map(graph.by_name.__getitem__, behind))
+    return counting or any(name in behind for name, _ in branch)

@@ -12,7 +12,25 @@ from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
 from thalweg.codegen.expressions import vector_source
 from thalweg.ir.expr import Expr, Record, text
-from thalweg.ir.operators import Aggregate, Filter, FlatMap, Join, Map, Operator, Source, Split, StreamRef, Union
+from thalweg.ir.operators import (
+    Aggregate,
+    EventTime,
+    Filter,
+    FlatMap,
+    Join,
+    Map,
+    MapBatches,
+    Operator,
+    Pace,
+    Process,
+    Punctor,
+    RandomSplit,
+    Source,
+    Split,
+    StreamRef,
+    Union,
+    code_fingerprint,
+)
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.container import Program
 
@@ -50,8 +68,13 @@ def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> P
         name=title,
         source=source,
         operators=operators,
-        input_types={n: graph.type_of(o.inputs[0]) for n, o in operators.items() if o.inputs},
+        input_types={n: tuple(map(graph.type_of, o.inputs)) for n, o in operators.items()},
         ranks={name: graph.depth_first_rank[name] for name in names},
+        ends={name: graph.declared[name] for name in names},
+        widths={
+            n: max((facts.layout.port_width(o, port) for port in range(len(o.inputs))), default=0)
+            for n, o in operators.items()
+        },
         tables={
             j.name: tuple((n, t) for n, t in graph.type_of(j.inputs[1]).attributes if n in _kept(facts, j))
             for j in joins
@@ -72,6 +95,9 @@ def _kept(facts: _Facts, operator: Join) -> set[str]:
 
 
 def _code(operator: Operator) -> str:
+    if isinstance(operator, Process):
+        logic = operator.logic
+        return f"{type(logic).__qualname__} {code_fingerprint(type(logic).process)} {sorted(logic.__dict__.items())!r}"
     function = getattr(operator, "function", None)
     folds = operator.folds if isinstance(operator, Aggregate) else ()
     return " ".join([repr(operator.key), *(f.fingerprint() for f in folds), function.fingerprint() if function else ""])
@@ -121,36 +147,60 @@ class _Module:
         return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
 
     def _call(self, operator: Operator) -> list[str]:
+        """The call that runs an operator; its result is a frame, or a list with a frame per output port."""
         name, var = operator.name, self.names[operator.name]
-        live = self.facts.live[operator.output]
+        ports = len(operator.outputs)
+        own = ports if operator.dead_port is None else ports - 1
+        lives = tuple(self.facts.live[StreamRef(name, port)] for port in range(own))
+        live = lives[0]
+        inputs = ", ".join(self._input(operator, port) for port in range(len(operator.inputs)))
+        several = isinstance(operator, Split | RandomSplit | EventTime | Punctor | Process)
         match operator:
             case Source():
-                return [f"{var} = inputs.get({name!r})"]
+                call = f"inputs.get({name!r})"
             case Map(function=function):
                 vector = None
                 if isinstance(function.expr, Record):
                     vector = self._record(f"{var}_fields", function.expr, live, operator)
-                return [f"{var} = pe.map({name!r}, {self._input(operator, 0)}, {vector}, {live})"]
+                call = f"pe.map({name!r}, {inputs}, {vector}, {live})"
             case Filter(function=function):
                 vector = self._single(f"{var}_predicate", function.expr, operator)
-                return [f"{var} = pe.filter({name!r}, {self._input(operator, 0)}, {vector}, {live})"]
+                call = f"pe.filter({name!r}, {inputs}, {vector}, {live})"
             case FlatMap():
-                return [f"{var} = pe.flat_map({name!r}, {self._input(operator, 0)}, {live})"]
-            case Split(function=function, outputs=outputs):
-                lives = tuple(self.facts.live[StreamRef(name, port)] for port in range(len(outputs)))
-                vector = self._ports(f"{var}_ports", function.expr, len(outputs), operator)
-                call = f"pe.split({name!r}, {self._input(operator, 0)}, {vector}, {lives})"
-                return [f"{var} = {call}" + ("[0]" if len(outputs) == 1 else "")]
+                call = f"pe.flat_map({name!r}, {inputs}, {live})"
+            case Split(function=function):
+                vector = self._ports(f"{var}_ports", function.expr, own, operator)
+                call = f"pe.split({name!r}, {inputs}, {vector}, {lives})"
+            case RandomSplit():
+                call = f"pe.random_split({name!r}, {inputs}, {lives})"
             case Union():
-                inputs = ", ".join(self._input(operator, port) for port in range(len(operator.inputs)))
-                return [f"{var} = pe.union({live}, {self.facts.layout.width[operator.output]}, {inputs})"]
+                call = f"pe.union({live}, {self.facts.layout.width[operator.output]}, {inputs})"
             case Aggregate():
                 arguments = self._arguments(f"{var}_arguments", operator)
                 fields = self._record(f"{var}_fields", operator.fields, live, operator)
-                return [f"{var} = pe.aggregate({name!r}, {self._input(operator, 0)}, {arguments}, {fields}, {live})"]
+                call = f"pe.aggregate({name!r}, {inputs}, {arguments}, {fields}, {live})"
             case Join():
-                return [f"{var} = pe.join({name!r}, {self._input(operator, 0)}, {self._input(operator, 1)}, {live})"]
-        raise AssertionError(operator)
+                call = f"pe.join({name!r}, {inputs}, {live})"
+            case MapBatches():
+                call = f"pe.map_batches({name!r}, {inputs}, {live})"
+            case Pace():
+                call = f"pe.pace({name!r}, {inputs}, {live})"
+            case EventTime():
+                call = f"pe.event_time({name!r}, {inputs}, {lives})"
+            case Punctor(function=function):
+                vector = self._single(f"{var}_predicate", function.expr, operator)
+                call = f"pe.punctor({name!r}, {inputs}, {vector}, {lives})"
+            case Process():
+                lives = tuple(self.facts.live[StreamRef(name, port)] for port in range(ports))
+                call, own = f"pe.process({name!r}, {lives}, {inputs})", ports
+            case _:
+                raise AssertionError(operator)
+        if own < ports:
+            width = self.facts.layout.width[operator.output]
+            call = f"[{'*' if several else ''}{call}, pe.dead_letters({name!r}, {width})]"
+        elif several and ports == 1:
+            call = f"{call}[0]"
+        return [f"{var} = {call}"]
 
     def _single(self, name: str, expr: Expr | Record | None, operator: Operator) -> str | None:
         if expr is None or isinstance(expr, Record):

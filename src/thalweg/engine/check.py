@@ -47,7 +47,7 @@ def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int) -> list[Epoch]
                 break
             epochs.append(epoch)
             tuples -= epoch.tuples
-        return [*epochs, Epoch(len(epochs), (), final=True)]
+        return [*epochs, Epoch(len(epochs), (), final=True, base=cutter.base)]
 
 
 def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:

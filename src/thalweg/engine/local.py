@@ -45,7 +45,7 @@ class LocalEngine:
         stores: dict[tuple[int, int], _Store] = {}
         parcels = self._source_stage(epoch, passed)
         for stage in range(1, len(self.programs)):
-            parcels = self._stage(stage, parcels, stores, passed)
+            parcels = self._stage(stage, parcels, stores, passed, epoch.base if epoch.final else None)
         if (failure := first_failure(passed.failures)) is not None:
             raise failure
         for place, store in stores.items():
@@ -64,14 +64,19 @@ class LocalEngine:
         return parcels
 
     def _stage(
-        self, stage: int, parcels: list[Parcel], stores: dict[tuple[int, int], _Store], passed: Passed
+        self,
+        stage: int,
+        parcels: list[Parcel],
+        stores: dict[tuple[int, int], _Store],
+        passed: Passed,
+        end: int | None,
     ) -> list[Parcel]:
         first, *others = self.programs[stage]
         result: list[Parcel] = []
         for channel in range(self.plan.channels):
             store = stores[stage, channel] = _Store(self.state.get((stage, channel), {}))
             mine = [p for p in parcels if p.channel == channel]
-            sent = run_stateful_pe(first, channel, mine, store, passed)
+            sent = run_stateful_pe(first, channel, mine, store, passed, end)
             for program in others:
                 sent = run_stateless_pe(program, sent, passed)
             result += sent

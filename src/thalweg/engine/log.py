@@ -41,26 +41,30 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One entry: chunks by source and split. The final epoch has no chunks: it closes what is open."""
+    """One entry: chunks by source and split. The final epoch has no chunks: it closes what is open.
+
+    `base`: how many tuples all earlier epochs took, which is the position of this epoch's first tuple.
+    """
 
     number: int
     chunks: tuple[Chunk, ...]
     final: bool = False
+    base: int = 0
 
     @property
     def tuples(self) -> int:
         return sum(c.stop - c.start for c in self.chunks)
 
     def pieces(self) -> Iterator[Piece]:
-        """The chunks with their positions. Positions count the epoch's tuples in the order (source, split, row)."""
-        position = 0
+        """The chunks with their positions. Positions count tuples, in an epoch in the order (source, split, row)."""
+        position = self.base
         for chunk in self.chunks:
             yield Piece(chunk, position)
             position += chunk.stop - chunk.start
 
     def spread(self, parts: int) -> list[list[Piece]]:
         """Contiguous, balanced parts of the epoch, for readers that work in parallel."""
-        bounds = [self.tuples * i // parts for i in range(parts + 1)]
+        bounds = [self.base + self.tuples * i // parts for i in range(parts + 1)]
         return [list(self._between(a, b)) for a, b in pairwise(bounds)]
 
     def _between(self, first: int, last: int) -> Iterator[Piece]:
@@ -72,12 +76,14 @@ class Epoch:
                 yield Piece(replace(chunk, start=start, stop=stop), piece.position + start - chunk.start)
 
     def as_json(self) -> str:
-        return json.dumps({"epoch": self.number, "final": self.final, "chunks": [asdict(c) for c in self.chunks]})
+        chunks = [asdict(chunk) for chunk in self.chunks]
+        return json.dumps({"epoch": self.number, "final": self.final, "base": self.base, "chunks": chunks})
 
     @staticmethod
     def from_json(text: str) -> Epoch:
         document = json.loads(text)
-        return Epoch(document["epoch"], tuple(Chunk(**c) for c in document["chunks"]), document["final"])
+        chunks = tuple(Chunk(**chunk) for chunk in document["chunks"])
+        return Epoch(document["epoch"], chunks, document["final"], document["base"])
 
     def digest(self) -> str:
         return hashlib.sha256(self.as_json().encode()).hexdigest()[:16]

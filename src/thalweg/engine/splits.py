@@ -58,6 +58,7 @@ class EpochCutter:
         self.sources, self.log, self.max_tuples = sources, log, max_tuples
         self.progress = {s.name: _Progress() for s in sources}
         self.number = 0
+        self.base = 0
         self.ended = False
         for epoch in log:
             self._took(epoch)
@@ -68,7 +69,7 @@ class EpochCutter:
             progress.took(chunk)
             if chunk.stop < chunk.rows and not any(p.path == chunk.path for p in progress.pending):
                 progress.pending.insert(0, _rest(chunk))
-        self.number, self.ended = epoch.number + 1, epoch.final
+        self.number, self.base, self.ended = epoch.number + 1, epoch.base + epoch.tuples, epoch.final
 
     def backlog(self) -> int:
         return sum(c.stop - c.start for p in self.progress.values() for c in p.pending)
@@ -84,7 +85,7 @@ class EpochCutter:
         chunks = tuple(c for source in self.sources for c in self._take(source, share))
         if not chunks and not closing:
             return None
-        epoch = Epoch(self.number, chunks, final=not chunks)
+        epoch = Epoch(self.number, chunks, final=not chunks, base=self.base)
         self.log.append(epoch)
         self._took(epoch)
         return epoch

@@ -60,9 +60,14 @@ def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed
 
 
 def run_stateful_pe(
-    program: Program, channel: int, parcels: Iterable[Parcel], store: BucketStore, passed: Passed
+    program: Program,
+    channel: int,
+    parcels: Iterable[Parcel],
+    store: BucketStore,
+    passed: Passed,
+    end: int | None = None,
 ) -> Iterator[Parcel]:
-    """The PE with state behind an exchange, over all parcels of one channel in one epoch."""
+    """The PE with state behind an exchange, over all parcels of one channel in one epoch. `end`: where the end is."""
     arrived: dict[int, list[Frame]] = {}
     for parcel in parcels:
         if parcel.wire in program.consumes:
@@ -70,7 +75,7 @@ def run_stateful_pe(
         if parcel.wire in program.forwards:
             yield parcel
     container = Container(program, store)
-    container.run_epoch(arrived)
+    container.run_epoch(arrived, end)
     yield from _sent(container.output, channel, passed)
 
 

@@ -22,6 +22,11 @@ class LogicalGraph:
         return {operator.name: operator for operator in self.operators}
 
     @cached_property
+    def declared(self) -> Mapping[str, int]:
+        """The place of each operator among all, in declaration order."""
+        return {operator.name: index for index, operator in enumerate(self.operators)}
+
+    @cached_property
     def consumers(self) -> Mapping[StreamRef, tuple[tuple[Operator, int], ...]]:
         """For each stream its (operator, input port) consumers in declaration order: the order of depth-first calls."""
         found: dict[StreamRef, list[tuple[Operator, int]]] = {s: [] for s in self.streams}

@@ -10,7 +10,13 @@ from typing import Any
 
 from thalweg.errors import Where
 from thalweg.ir.expr import Expr, Record, text
-from thalweg.ir.types import AttributeType, TupleType
+from thalweg.ir.logic import Logic, acts_at_end, acts_on_marks
+from thalweg.ir.types import INT, STR, AttributeType, TupleType, conform
+
+# Punctuation and event time travel as streams of their own beside the tuples: to all channels, and once behind a merge.
+MARK = TupleType("Mark", (("time", INT),))
+DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tuple", STR)))
+POLICIES = ("fail", "skip", "dead_letter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +109,47 @@ def _by(key: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Tumbling:
+    """Blocks of `count` tuples of the key; the last one, at the end, may have fewer."""
+
+    count: int
+    by: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"tumbling(count {self.count})" + _by(self.by)
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
-    """One aggregate over a window: `kind` of an argument (None: of the tuples themselves)."""
+    """One aggregate over a window: `kind` of an argument (None: of the tuples themselves).
+
+    `picked`: what of the tuple with the least or greatest argument is wanted; `parameter`: of a quantile;
+    `function`: of all values, for what the user defines.
+    """
 
     kind: str
     argument: Function | None
     type: AttributeType
+    picked: Function | None = None
+    parameter: float | None = None
+    function: Callable[[list[Any]], Any] | None = None
 
     def fingerprint(self) -> str:
-        return f"{self.kind}({self.argument.fingerprint() if self.argument else ''})"
+        parts = [self.argument.fingerprint() if self.argument else ""]
+        parts += [self.picked.fingerprint()] if self.picked else []
+        parts += [repr(self.parameter)] if self.parameter is not None else []
+        parts += [code_fingerprint(self.function)] if self.function is not None else []
+        return f"{self.kind}({', '.join(parts)})"
+
+    def value_of(self, row: Any) -> Any:
+        """The argument's value for a tuple; a pair, if something else of the tuple is wanted."""
+        if self.argument is None:
+            return None
+        value = self.argument.callable(row)
+        expr = self.argument.expr
+        if expr is not None and not isinstance(expr, Record):
+            value = conform(value, expr.type)
+        return value if self.picked is None else (value, conform(self.picked.callable(row), self.type))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +160,40 @@ class Operator:
     inputs: tuple[StreamRef, ...] = ()
     outputs: tuple[TupleType, ...] = ()
     where: Where = field(compare=False)
+    on_error: str = "fail"  # one of POLICIES; `dead_letter` adds a last output port
 
     @property
     def kind(self) -> str:
         return type(self).__name__.lower()
+
+    @property
+    def dead_port(self) -> int | None:
+        """The output port of tuples that failed."""
+        return len(self.outputs) - 1 if self.on_error == "dead_letter" else None
+
+    @property
+    def mark_port(self) -> int | None:
+        """The input port that takes marks; every channel gets all of them."""
+        return None
+
+    @property
+    def mark_output(self) -> int | None:
+        """The output port that passes marks on, behind what they made this operator emit."""
+        return None
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
+        """The attributes of the tuples of an input port that are the key."""
+        return self.key
+
+    @property
+    def acts_at_end(self) -> bool:
+        """Whether it has something to say when the input has ended."""
+        return False
+
+    @property
+    def ranks_keys(self) -> bool:
+        """Whether it may emit for several keys at once, so that its order keys must tell keys apart."""
+        return False
 
     @property
     def key(self) -> tuple[str, ...] | None:
@@ -173,13 +241,21 @@ class Union(Operator):
 class Aggregate(Operator):
     """Folds over a window; the output fields are expressions over `Attr(fold_name(i))`."""
 
-    window: Running | Sliding
+    window: Running | Sliding | Tumbling
     folds: tuple[Fold, ...]
     fields: Record
 
     @property
     def key(self) -> tuple[str, ...] | None:
         return self.window.by
+
+    @property
+    def acts_at_end(self) -> bool:
+        return isinstance(self.window, Tumbling)
+
+    @property
+    def ranks_keys(self) -> bool:
+        return self.acts_at_end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +270,111 @@ class Join(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RandomSplit(Operator):
+    """Each tuple goes to one output port by chance: a hash of the seed and of the tuple's position."""
+
+    bounds: tuple[float, ...]  # the upper end of each port's share of 0..1
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapBatches(Operator):
+    """A user's function on whole batches, one row out for each row in."""
+
+    function: Function
+    library: str  # arrow or polars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace(Operator):
+    """Changes when tuples go on, never what goes on: a pause per epoch, or a limit of tuples per second."""
+
+    delay_s: float = 0.0
+    rate_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTime(Operator):
+    """Port 0: the tuples; port 1: marks, each before the tuple whose time moved the event time over a step.
+
+    The event time at a tuple is the greatest time so far less `lateness`, in whole steps. A frame knows only its own
+    greatest time, so its marks may lag behind those of frames before it; who acts on marks ignores what has passed.
+    """
+
+    attribute: str
+    lateness: int
+    step: int
+
+    @property
+    def mark_output(self) -> int | None:
+        return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Punctor(Operator):
+    """Port 0: the tuples; port 1: a mark before or behind each tuple for which the function is true."""
+
+    function: Function
+    before: bool
+
+    @property
+    def mark_output(self) -> int | None:
+        return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process(Operator):
+    """Python code that takes the tuples of all ports one at a time in the order of their positions.
+
+    `by` has the key attributes of each port that takes tuples; None: no state. The last input port takes marks if
+    `marked`; the output port behind those of `results` passes them on.
+    """
+
+    word: str
+    logic: Logic = field(compare=False)
+    by: tuple[tuple[str, ...], ...] | None
+    marked: bool = False
+    timed: bool = False  # marks carry event time: one that does not move it on is none
+    results: int = 1
+
+    @property
+    def kind(self) -> str:
+        return self.word
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        return None if self.by is None else self.by[0]
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
+        return None if self.by is None or port == self.mark_port else self.by[port]
+
+    @property
+    def mark_port(self) -> int | None:
+        return len(self.inputs) - 1 if self.marked else None
+
+    @property
+    def mark_output(self) -> int | None:
+        return self.results if self.marked else None
+
+    @property
+    def acts_at_end(self) -> bool:
+        return acts_at_end(self.logic)
+
+    @property
+    def ranks_keys(self) -> bool:
+        return self.by is not None and (self.acts_at_end or (self.marked and acts_on_marks(self.logic)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sink(Operator):
     endpoint: Files | Collect
+
+
+def rank_width(operator: Operator) -> int:
+    """How many sub-positions order what an operator emits for several keys at once: rank, key attributes, key hash."""
+    if not operator.ranks_keys:
+        return 0
+    return 1 + (len(operator.key) + 1 if operator.key else 0)
 
 
 def fold_name(index: int) -> str:
@@ -210,5 +389,13 @@ def state_fingerprint(operator: Operator) -> str:
             return f"aggregate v1 {window} {'; '.join(fold.fingerprint() for fold in folds)}"
         case Join(on=on, outputs=outputs):
             return f"join v1 last(1) on {', '.join(on)} {outputs[0].attributes}"
+        case Process(word=word, logic=logic, by=by):
+            return f"process v1 {word} {type(logic).__qualname__} {logic_settings(logic)} by {by}"
         case _:
             raise ValueError(f"{operator.name} keeps no state")
+
+
+def logic_settings(logic: Logic) -> str:
+    """What built-in logic was set to; user-defined logic says by its `version` whether old state still fits."""
+    settings = getattr(logic, "settings", None)
+    return f"version {logic.version}" if settings is None else str(settings())

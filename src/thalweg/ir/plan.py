@@ -29,14 +29,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tuples find their channel: by key over `degree` channels (empty key: channel 0), or by staying in theirs."""
+    """How tuples find their channel: by key over `degree` channels (empty key: channel 0), or, without a key, by going
+    to each of `degree` channels (marks do) or, with degree 0, by staying in theirs."""
 
     key: tuple[str, ...] | None
     degree: int
 
     def __str__(self) -> str:
         if self.key is None:
-            return "stay"
+            return f"to all of {self.degree}" if self.degree else "stay"
         return f"by {', '.join(self.key)} over {self.degree}" if self.key else "to channel 0"
 
 
@@ -78,11 +79,11 @@ class PhysicalPlan:
         }
         return places | {sink.name: (len(self.stages), 0) for sink in self.graph.sinks}
 
-    def route_into(self, operator: Operator) -> Route:
+    def route_into(self, operator: Operator, port: int = 0) -> Route:
         if operator.key is None:
             return STAY
         degree = self.degrees[operator.name]
-        return Route(operator.key if degree > 1 else (), degree)
+        return Route(operator.port_key(port) if degree > 1 else (), degree)
 
     @cached_property
     def wire_of(self) -> Mapping[tuple[str, int], Wire]:
@@ -92,7 +93,7 @@ class PhysicalPlan:
         for operator, port in self._crossings():
             stream = operator.inputs[port]
             needs_exchange = self.place[stream.operator][0] != self.place[operator.name][0]
-            route = self.route_into(operator) if needs_exchange else STAY
+            route = self.route_into(operator, port) if needs_exchange else STAY
             wire = wires.setdefault((stream, route), Wire(len(wires), stream, route))
             found[operator.name, port] = wire
         return found

@@ -46,6 +46,10 @@ class TupleType:
     def get(self, name: str) -> AttributeType | None:
         return dict(self.attributes).get(name)
 
+    def kind(self, name: str) -> AttributeType:
+        """The type of an attribute that is known to be there."""
+        return dict(self.attributes)[name]
+
     def same_attributes(self, other: TupleType) -> bool:
         return self.attributes == other.attributes
 

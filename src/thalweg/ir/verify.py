@@ -54,8 +54,8 @@ def state_sees_whole_keys(plan: PhysicalPlan) -> Iterator[str]:
     """A stateful operator's input arrives by its own route, or from operators of its PE that keep that route."""
     parts = partitioning(plan)
     for operator in plan.graph.stateful:
-        needed = plan.route_into(operator)
         for port, stream in enumerate(operator.inputs):
+            needed = plan.route_into(operator, port)
             if (operator.name, port) not in plan.wire_of and parts[stream] != needed:
                 yield f"{operator.name} needs {needed}, but {stream} is partitioned {parts[stream]}"
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import GraphError, Where
-from thalweg.ir.expr import Attr, Const, Expr, apply
+from thalweg.ir.expr import Attr, Const, Expr
+from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.operators import Fold, Function, fold_name
-from thalweg.ir.types import BOOL, INT, INT64_MAX, INT64_MIN, PYTHON_TYPES, STR, AttributeType, TupleType
+from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, PYTHON_TYPES, AttributeType, TupleType
 from thalweg.lang.functions import attribute_function, read_function
 
 Argument = str | Callable[[Any], Any]
@@ -45,10 +46,14 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Of(Aggregate):
-    """One fold of one argument."""
+    """One fold of one argument; the rest is for the folds that need more."""
 
     kind: str
     argument: Argument | None
+    picked: Argument | None = None
+    parameter: float | None = None
+    function: Callable[[list[Any]], Any] | None = None
+    type: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +112,74 @@ def any(argument: Argument) -> Aggregate:
     return Of("any", argument)
 
 
+def std(argument: Argument) -> Aggregate:
+    """The standard deviation of a sample (n - 1); 0.0 for one value."""
+    return Of("std", argument)
+
+
+def wma(argument: Argument) -> Aggregate:
+    """The weighted moving average: the oldest value counts once, the newest as often as there are values."""
+    return Of("wma", argument)
+
+
+def quantile(argument: Argument, share: float) -> Aggregate:
+    """The value below which a share (0 to 1) of the values lies, interpolated between the two nearest."""
+    return Of("quantile", argument, parameter=share)
+
+
+def median(argument: Argument) -> Aggregate:
+    """The quantile of one half."""
+    return quantile(argument, 0.5)
+
+
+def distinct(argument: Argument) -> Aggregate:
+    """How many different values."""
+    return Of("distinct", argument)
+
+
+def argmin(argument: Argument, picked: Argument) -> Aggregate:
+    """What `picked` is in the tuple with the least argument, the oldest of such tuples."""
+    return Of("argmin", argument, picked=picked)
+
+
+def argmax(argument: Argument, picked: Argument) -> Aggregate:
+    """What `picked` is in the tuple with the greatest argument, the oldest of such tuples."""
+    return Of("argmax", argument, picked=picked)
+
+
+def apply(function: Callable[[list[Any]], Any], argument: Argument, type: type) -> Aggregate:
+    """A function of the list of all values of the window, oldest first; `type` is that of its result."""
+    return Of("apply", argument, function=function, type=type)
+
+
+def window_start() -> Aggregate:
+    """The event time at which the window starts."""
+    return Of("window_start", None)
+
+
+def window_end() -> Aggregate:
+    """The event time at which the window ends; it holds the tuples before."""
+    return Of("window_end", None)
+
+
+_NUMBERS = ("sum", "min", "max", "std", "wma", "quantile")
+
+
 class FoldTable:
     """The distinct folds of one aggregate operator, filled while its output fields are resolved."""
 
-    def __init__(self, input_type: TupleType, where: Where) -> None:
-        self.input_type, self.where = input_type, where
+    def __init__(self, input_type: TupleType, where: Where, time_type: AttributeType | None = None) -> None:
+        self.input_type, self.where, self.time_type = input_type, where, time_type
         self.folds: list[Fold] = []
 
     def resolve(self, aggregate: Aggregate) -> Expr:
         match aggregate:
-            case Of(kind, argument):
-                return self._fold(kind, argument)
+            case Of():
+                return self._fold(aggregate)
             case Number(value):
                 return self._number(value)
             case Combined(op, left, right):
-                found = apply(op, self.resolve(left), self.resolve(right))
+                found = apply_operation(op, self.resolve(left), self.resolve(right))
                 if found is None:
                     raise GraphError(f"aggregates cannot be combined by {op}", where=self.where, expected="numbers")
                 return found
@@ -137,9 +195,12 @@ class FoldTable:
             found=repr(value),
         )
 
-    def _fold(self, kind: str, argument: Argument | None) -> Attr:
-        function = self._function(argument)
-        fold = Fold(kind, function, self._type(kind, function))
+    def _fold(self, of: Of) -> Attr:
+        function, picked = self._function(of.argument), self._function(of.picked)
+        kind = self._type(of, function, picked)
+        if of.kind == "quantile" and not (isinstance(of.parameter, int | float) and 0 <= of.parameter <= 1):
+            raise GraphError("agg.quantile: bad share", where=self.where, expected="0 to 1", found=repr(of.parameter))
+        fold = Fold(of.kind, function, kind, picked, of.parameter, of.function)
         known = [f.fingerprint() for f in self.folds]
         if fold.fingerprint() not in known:
             self.folds.append(fold)
@@ -153,9 +214,32 @@ class FoldTable:
             return attribute_function(argument, self.input_type, self.where)
         return read_function(argument, self.input_type, self.where)
 
-    def _type(self, kind: str, function: Function | None) -> AttributeType:
+    def _type(self, of: Of, function: Function | None, picked: Function | None) -> AttributeType:
+        if of.kind in ("window_start", "window_end"):
+            if self.time_type is None:
+                raise GraphError(f"agg.{of.kind} outside of event time", where=self.where, expected="a window by time")
+            return self.time_type
         if function is None:
             return INT
+        value = self._readable(of.kind, function)
+        if value not in (INT, FLOAT) and of.kind in _NUMBERS:
+            raise GraphError(
+                f"agg.{of.kind} of {value}",
+                where=self.where,
+                expected="int or float",
+                hint="`1 if t.flag else 0` counts a flag" if value is BOOL else None,
+            )
+        if picked is not None:
+            return self._readable(of.kind, picked)
+        if of.kind in ("std", "wma", "quantile"):
+            return FLOAT
+        if of.kind == "distinct":
+            return INT
+        if of.kind == "apply":
+            return self._declared(of.type)
+        return value
+
+    def _readable(self, kind: str, function: Function) -> AttributeType:
         if function.expr is None or not isinstance(function.expr, Expr):
             raise GraphError(
                 f"agg.{kind}: its argument cannot be read: {function.opaque_because or 'it builds a tuple'}",
@@ -163,14 +247,11 @@ class FoldTable:
                 expected="an attribute's name or an expression over attributes",
                 hint="compute the value in a .map() before, with a declared tuple type",
             )
-        kind_of_value = function.expr.type
-        if kind in ("sum", "min", "max") and kind_of_value is STR:
-            raise GraphError(f"agg.{kind} of {kind_of_value}", where=self.where, expected="int or float")
-        if kind_of_value is BOOL and kind in ("sum", "min", "max"):
-            raise GraphError(
-                f"agg.{kind} of bool",
-                where=self.where,
-                expected="int or float",
-                hint="`1 if t.flag else 0` counts a flag",
-            )
-        return kind_of_value
+        return function.expr.type
+
+    def _declared(self, declared: type | None) -> AttributeType:
+        kind = PYTHON_TYPES.get(declared) if declared is not None else None
+        if kind is None:
+            known = ", ".join(t.__name__ for t in PYTHON_TYPES)
+            raise GraphError("agg.apply: bad type", where=self.where, expected=known, found=repr(declared))
+        return kind

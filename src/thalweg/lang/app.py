@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Collect, Files, Function, Operator, StreamRef
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Collect, Files, Function, Operator, StreamRef
+from thalweg.ir.times import duration
 from thalweg.ir.types import BOOL, FLOAT, INT, TupleType
-from thalweg.lang import agg
+from thalweg.lang import agg, library
+from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.place import assigned_name, call_place, user_frame
 from thalweg.lang.tuples import Tuple, check_names
-from thalweg.lang.window import Last, names
+from thalweg.lang.window import Duration, Last, Window, Within, names
+from thalweg.library.meet import EveryPunctuation, LeastTime, MeetConfig
+from thalweg.library.windows import WindowSpec
 
+TIME_TYPES = (INT,)
 RowFunction = Callable[[Any], Any]
 
 
@@ -48,13 +55,13 @@ class App:
 
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must end somewhere."""
-        graph = LogicalGraph(self.name, tuple(self._operators))
+        graph = LogicalGraph(self.name, _with_steps(tuple(self._operators)))
         if not graph.sources:
             raise GraphError(
                 f"application {self.name} has no source", where=self.where, hint="app.source(tw.files(…), Type)"
             )
         for stream, consumers in graph.consumers.items():
-            if not consumers:
+            if not consumers and not _may_end(graph, stream):
                 raise GraphError(
                     f"the stream {stream} leads nowhere",
                     operator=stream.operator,
@@ -98,22 +105,180 @@ class _Site:
         numbered = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
         return next(name for name in numbered if name not in taken)
 
-    def stream(self, operator: Operator) -> Stream:
+    def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
+        """The first output of a new operator. Marks pass beside operators that emit at their tuples' own positions."""
         self.app._add(operator)
-        return Stream(self.app, operator.output, operator.outputs[0])
+        made = Stream(self.app, operator.output, operator.outputs[0])
+        if like is not None:
+            made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
+        if operator.dead_port is not None:
+            letters = Stream(self.app, StreamRef(operator.name, operator.dead_port), DEAD_LETTER)
+            made = replace(made, dead_letters=letters)
+        return made
+
+    def policy(self, on_error: str) -> tuple[str, tuple[TupleType, ...]]:
+        """A checked error policy, and the output port that it adds."""
+        if on_error not in POLICIES:
+            raise GraphError(
+                "unknown error policy",
+                where=self.where,
+                expected=", ".join(POLICIES),
+                found=repr(on_error),
+                hint=did_you_mean(str(on_error), POLICIES),
+            )
+        return on_error, (DEAD_LETTER,) if on_error == "dead_letter" else ()
+
+    def declared(self, into: type[Tuple] | None) -> TupleType:
+        return _declared(into, self)
+
+    def time_attribute(self, stream: Stream) -> str:
+        """The attribute with a stream's event time."""
+        if not stream.timed or stream.tuple_type.get(stream.time) is None:
+            raise GraphError(
+                f"the stream {stream.ref} has no event time",
+                where=self.where,
+                expected="a stream behind .event_time(attribute), with that attribute"
+                + (f" ({stream.time})" if stream.time else ""),
+                found=str(stream.tuple_type),
+                hint='ticks.event_time("time", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
+            )
+        return stream.time
+
+    def window(self, stream: Stream, spec: WindowSpec) -> WindowSpec:
+        """The window, checked against the stream that it sees."""
+        stream._check_attributes(spec.by, self)
+        if spec.timed:
+            time = spec.on or self.time_attribute(stream)
+            if not stream.timed:
+                self.time_attribute(stream)
+            stream._check_attributes((time,), self)
+            return replace(spec, on=time)
+        if spec.punctuations is not None and (stream.marks is None or stream.timed):
+            raise GraphError(
+                f"the stream {stream.ref} has no punctuation",
+                where=self.where,
+                expected="a stream behind .punctor(…)",
+            )
+        if spec.on:
+            stream._check_attributes((spec.on,), self)
+        return spec
+
+    def marks_of(self, streams: list[Stream]) -> StreamRef | None:
+        """The marks of several streams together."""
+        refs = list(dict.fromkeys(s.marks for s in streams if s.marks is not None))
+        if len(refs) <= 1:
+            return refs[0] if refs else None
+        if len({s.timed for s in streams}) > 1 or any(s.marks is None for s in streams):
+            raise GraphError(
+                "streams with and without event time meet",
+                where=self.where,
+                expected="all of them behind .event_time(…), or none",
+            )
+        logic: Logic = LeastTime() if streams[0].timed else EveryPunctuation()
+        logic.config = MeetConfig(len(refs))
+        name = self._derived(f"{self.name}.marks", None)
+        operator = ops.Process(
+            name=name,
+            inputs=tuple(refs),
+            outputs=(MARK,),
+            where=self.where,
+            word="marks",
+            logic=logic,
+            by=((),) * len(refs),
+        )
+        self.app._add(operator)
+        return operator.output
+
+    def process(
+        self,
+        word: str,
+        logic: Logic,
+        streams: list[Stream],
+        *,
+        by: list[tuple[str, ...]] | None,
+        outputs: list[TupleType],
+        marks: StreamRef | None = None,
+        timed: bool = False,
+        on_error: str = "fail",
+    ) -> list[Stream]:
+        """A new operator of Python code, and its output streams."""
+        for other in streams[1:]:
+            streams[0]._same_app(other, self)
+        policy, letters = self.policy(on_error)
+        passed = (MARK,) if marks is not None else ()
+        operator = ops.Process(
+            name=self.name,
+            inputs=(*(s.ref for s in streams), *((marks,) if marks is not None else ())),
+            outputs=(*outputs, *passed, *letters),
+            where=self.where,
+            on_error=policy,
+            word=word,
+            logic=logic,
+            by=None if by is None else tuple(by),
+            marked=marks is not None,
+            timed=timed,
+            results=len(outputs),
+        )
+        first = self.stream(operator, streams[0] if marks is None else None)
+        made = [replace(first, ref=StreamRef(self.name, i), tuple_type=t) for i, t in enumerate(outputs)]
+        if marks is not None:
+            behind = StreamRef(self.name, len(outputs))
+            made = [replace(s, marks=behind, timed=timed, time=streams[0].time) for s in made]
+        return made
+
+    def windowed(
+        self, stream: Stream, word: str, spec: WindowSpec, logic: Logic, output: TupleType, on_error: str
+    ) -> Stream:
+        """An operator over a window, with its late stream where the window is in event time."""
+        outputs = [output, stream.tuple_type] if spec.timed else [output]
+        marks = stream.marks if spec.marked else None
+        made = self.process(
+            word, logic, [stream], by=[spec.by], outputs=outputs, marks=marks, timed=spec.timed, on_error=on_error
+        )
+        return made[0].with_late(made[1]) if spec.timed else made[0]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The tuples of one output port."""
+    """The tuples of one output port. `late` and `dead_letters` are streams beside it, where there are such tuples."""
 
     app: App
     ref: StreamRef
     tuple_type: TupleType
+    marks: StreamRef | None = None  # punctuation or event time
+    time: str = ""  # the attribute with the event time
+    timed: bool = False
+    late: Stream | None = field(default=None, compare=False, repr=False)
+    dead_letters: Stream | None = field(default=None, compare=False, repr=False)
 
-    def map(self, function: RowFunction, into: type[Tuple] | None = None, *, name: str | None = None) -> Stream:
+    def _site(self, kind: str, name: str | None) -> _Site:
+        return _Site(self.app, kind, name)
+
+    def with_late(self, late: Stream) -> Stream:
+        return replace(self, late=late)
+
+    apply = library.apply
+    sort = library.sort
+    top_k = library.top_k
+    skyline = library.skyline
+    dedup = library.dedup
+    lookup = library.lookup
+    merge_ordered = library.merge_ordered
+    barrier = library.barrier
+    pair = library.pair
+    custom = library.custom
+
+    def map(
+        self,
+        function: RowFunction,
+        into: type[Tuple] | None = None,
+        *,
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> Stream:
         """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
         site = _Site(self.app, "map", name)
+        policy, letters = site.policy(on_error)
         read = read_function(function, self.tuple_type, site.where)
         output = _map_type(read, into, site)
         if isinstance(read.expr, Record):
@@ -126,42 +291,189 @@ class Stream:
                 found=f"a single {read.expr.type}",
             )
         return site.stream(
-            ops.Map(name=site.name, inputs=(self.ref,), outputs=(output,), where=site.where, function=read)
+            ops.Map(
+                name=site.name,
+                inputs=(self.ref,),
+                outputs=(output, *letters),
+                where=site.where,
+                on_error=policy,
+                function=read,
+            ),
+            self,
         )
 
-    def filter(self, predicate: RowFunction, *, name: str | None = None) -> Stream:
+    def filter(self, predicate: RowFunction, *, on_error: str = "fail", name: str | None = None) -> Stream:
         """The tuples for which the predicate is true."""
         site = _Site(self.app, "filter", name)
+        policy, letters = site.policy(on_error)
         read = read_function(predicate, self.tuple_type, site.where)
         if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not BOOL):
             # Truth of a number or a string: Python decides, row by row.
             read = replace(read, expr=None, opaque_because="it does not return a bool")
         return site.stream(
-            ops.Filter(name=site.name, inputs=(self.ref,), outputs=(self.tuple_type,), where=site.where, function=read)
+            ops.Filter(
+                name=site.name,
+                inputs=(self.ref,),
+                outputs=(self.tuple_type, *letters),
+                where=site.where,
+                on_error=policy,
+                function=read,
+            ),
+            self,
         )
 
-    def flat_map(self, function: RowFunction, into: type[Tuple], *, name: str | None = None) -> Stream:
+    def flat_map(
+        self, function: RowFunction, into: type[Tuple], *, on_error: str = "fail", name: str | None = None
+    ) -> Stream:
         """Any number of tuples for each tuple in: the function returns or yields dicts or tuples."""
         site = _Site(self.app, "flat_map", name)
+        policy, letters = site.policy(on_error)
         read = Function(function, site.where, None, "it may return several tuples")
         output = _declared(into, site)
         return site.stream(
-            ops.FlatMap(name=site.name, inputs=(self.ref,), outputs=(output,), where=site.where, function=read)
+            ops.FlatMap(
+                name=site.name,
+                inputs=(self.ref,),
+                outputs=(output, *letters),
+                where=site.where,
+                on_error=policy,
+                function=read,
+            ),
+            self,
         )
 
-    def split(self, function: RowFunction, ports: int, *, name: str | None = None) -> tuple[Stream, ...]:
+    def map_batches(
+        self,
+        function: Callable[[Any], Any],
+        into: type[Tuple],
+        *,
+        library: str = "arrow",
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> Stream:
+        """A function on whole Arrow tables (or Polars frames): a row out for each row in, each a function of its row
+        alone, because how tuples are cut into batches is the plan's matter."""
+        site = _Site(self.app, "map_batches", name)
+        policy, letters = site.policy(on_error)
+        if library not in ("arrow", "polars"):
+            raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
+        read = Function(function, site.where, None, "it takes whole batches")
+        operator = ops.MapBatches(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(_declared(into, site), *letters),
+            where=site.where,
+            on_error=policy,
+            function=read,
+            library=library,
+        )
+        return site.stream(operator, self)
+
+    def event_time(
+        self, attribute: str, *, lateness: Duration = 0, step: Duration | None = None, name: str | None = None
+    ) -> Stream:
+        """The event time of a stream is that of an attribute (a datetime, or an int in any unit); tuples may come
+        `lateness` after others that are newer. Event time moves in steps; by default the windows decide how large."""
+        site = _Site(self.app, "event_time", name)
+        self._check_attributes((attribute,), site)
+        if self.tuple_type.get(attribute) not in TIME_TYPES:
+            raise GraphError(
+                f"event_time: {attribute} is no time",
+                where=site.where,
+                expected=" or ".join(map(str, TIME_TYPES)),
+                found=str(self.tuple_type.get(attribute)),
+            )
+        if duration(lateness) < 0 or (step is not None and duration(step) < 1):
+            raise GraphError("event_time: bad lateness or step", where=site.where, expected="a positive duration")
+        operator = ops.EventTime(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(self.tuple_type, MARK),
+            where=site.where,
+            attribute=attribute,
+            lateness=duration(lateness),
+            step=0 if step is None else duration(step),
+        )
+        return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True)
+
+    def punctor(self, predicate: RowFunction, *, before: bool = False, name: str | None = None) -> Stream:
+        """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
+        site = _Site(self.app, "punctor", name)
+        read = read_function(predicate, self.tuple_type, site.where)
+        if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not BOOL):
+            read = replace(read, expr=None, opaque_because="it does not return a bool")
+        operator = ops.Punctor(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(self.tuple_type, MARK),
+            where=site.where,
+            function=read,
+            before=before,
+        )
+        return replace(site.stream(operator), marks=StreamRef(site.name, 1))
+
+    def delay(self, seconds: float, *, name: str | None = None) -> Stream:
+        """The same tuples, later: each epoch waits so long before they go on."""
+        site = _Site(self.app, "delay", name)
+        return self._paced(site, delay_s=_positive(seconds, "delay", site))
+
+    def throttle(self, rate: float, *, name: str | None = None) -> Stream:
+        """The same tuples, at most so many per second on each channel."""
+        site = _Site(self.app, "throttle", name)
+        return self._paced(site, rate_per_s=_positive(rate, "throttle", site))
+
+    def _paced(self, site: _Site, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
+        operator = ops.Pace(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(self.tuple_type,),
+            where=site.where,
+            delay_s=delay_s,
+            rate_per_s=rate_per_s,
+        )
+        return site.stream(operator, self)
+
+    def split_randomly(self, shares: Iterable[float], *, seed: int, name: str | None = None) -> tuple[Stream, ...]:
+        """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
+        site = _Site(self.app, "split_randomly", name)
+        given = list(shares)
+        if not given or any(share < 0 for share in given) or not sum(given) > 0:
+            raise GraphError(
+                "split_randomly: bad shares", where=site.where, expected="numbers, 0 or more", found=repr(given)
+            )
+        bounds = tuple(sum(given[: i + 1]) / sum(given) for i in range(len(given)))
+        operator = ops.RandomSplit(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(self.tuple_type,) * len(given),
+            where=site.where,
+            bounds=bounds,
+            seed=seed,
+        )
+        first = site.stream(operator, self)
+        return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(len(given)))
+
+    def split(
+        self, function: RowFunction, ports: int, *, on_error: str = "fail", name: str | None = None
+    ) -> tuple[Stream, ...]:
         """Each tuple goes to the one of `ports` output streams whose number the function returns."""
         site = _Site(self.app, "split", name)
+        policy, letters = site.policy(on_error)
         if type(ports) is not int or ports < 1:
             raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
         read = read_function(function, self.tuple_type, site.where)
         if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
             raise GraphError("split: the function names a port", where=site.where, expected=f"an int in 0..{ports - 1}")
         operator = ops.Split(
-            name=site.name, inputs=(self.ref,), outputs=(self.tuple_type,) * ports, where=site.where, function=read
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=((self.tuple_type,) * ports) + letters,
+            where=site.where,
+            on_error=policy,
+            function=read,
         )
-        self.app._add(operator)
-        return tuple(Stream(self.app, StreamRef(operator.name, port), self.tuple_type) for port in range(ports))
+        first = site.stream(operator, self)
+        return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(ports))
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
         """The tuples of several streams of one type, in the order of their positions."""
@@ -176,79 +488,107 @@ class Stream:
                     found=str(other.tuple_type),
                 )
         refs = (self.ref, *(other.ref for other in others))
-        return site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
+        marked = all(s.marks is not None for s in (self, *others))
+        marks = site.marks_of([self, *others]) if marked else None
+        made = site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
+        same_time = len({s.time for s in (self, *others)}) == 1
+        return replace(made, marks=marks, timed=marked and self.timed, time=self.time if same_time else "")
 
     def aggregate(
-        self, window: ops.Running | ops.Sliding, *, name: str | None = None, **fields: agg.Aggregate
+        self, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: agg.Aggregate
     ) -> Stream:
-        """Aggregates over a window, one result per tuple (or per `slide` tuples) of a key."""
+        """Aggregates over a window: a result per tuple of a running window, per slide of a sliding one, and when a
+        tumbling one closes."""
         site = _Site(self.app, "aggregate", name)
-        if not isinstance(window, ops.Running | ops.Sliding):
+        if not isinstance(window, ops.Running | ops.Sliding | ops.Tumbling | WindowSpec):
             raise GraphError(
                 "not a window for an aggregate",
                 where=site.where,
-                expected="window.running or window.sliding",
+                expected="window.running, window.tumbling or window.sliding",
                 found=repr(window),
             )
         if not fields:
             raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
         self._check_attributes(window.by, site)
         check_names(fields, site.name, site.where)
-        table = agg.FoldTable(self.tuple_type, site.where)
+        spec = site.window(self, as_spec(window))
+        table = agg.FoldTable(self.tuple_type, site.where, self.tuple_type.get(spec.on) if spec.timed else None)
         record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
         output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
+        folds = tuple(table.folds)
+        if not has_kernel(window, folds):
+            return site.windowed(self, "aggregate", spec, aggregate_logic(spec, folds, record), output, on_error)
+        assert not isinstance(window, WindowSpec)
+        policy, letters = site.policy(on_error)
         return site.stream(
             ops.Aggregate(
                 name=site.name,
                 inputs=(self.ref,),
-                outputs=(output,),
+                outputs=(output, *letters),
                 where=site.where,
+                on_error=policy,
                 window=window,
-                folds=tuple(table.folds),
+                folds=folds,
                 fields=record,
-            )
+            ),
+            self,
         )
 
-    def join(self, other: Stream, window: Last, *, on: str | Iterable[str], name: str | None = None) -> Stream:
-        """Each tuple of this stream with the last tuple of the other that has its key; without one it is dropped."""
+    def join(
+        self,
+        other: Stream,
+        window: Last | Within,
+        *,
+        mine: Last | Within | None = None,
+        on: str | Iterable[str] | Mapping[str, str] = (),
+        where: Callable[[Any, Any], Any] | None = None,
+        band: tuple[str, float] | tuple[str, str, float] | None = None,
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> Stream:
+        """Each tuple of this stream with those tuples of the other that its `window` holds and that match: that have
+        the same key (`on`; a dict maps this side's names to the other's), that lie in a `band` (attribute, distance),
+        for which `where` is true. With `mine` this side is stored too, and each tuple of the other finds its partners.
+        """
         site = _Site(self.app, "join", name)
         self._same_app(other, site)
-        if not isinstance(window, Last):
+        if not isinstance(window, Last | Within) or not (mine is None or isinstance(mine, Last | Within)):
             raise GraphError(
-                "not a window for a join", where=site.where, expected="window.last(1, by=…)", found=repr(window)
+                "not a window for a join",
+                where=site.where,
+                expected="window.last(count, by=…) or window.within(time)",
+                found=repr(window if not isinstance(window, Last | Within) else mine),
             )
-        key = names(on)
-        if not key:
-            raise GraphError("a join needs a key", where=site.where, expected='on="attribute"')
+        key = tuple(on) if isinstance(on, Mapping) else names(on)
+        theirs = tuple(on.values()) if isinstance(on, Mapping) else key
+        if not key and where is None and band is None:
+            raise GraphError("a join needs a key", where=site.where, expected='on="attribute", band=… or where=…')
         self._check_attributes(key, site)
-        other._check_attributes(key, site)
-        if window.by not in ((), key):
-            raise GraphError(
-                "the join's window is kept by another key",
-                where=site.where,
-                expected=f"by={key}",
-                found=f"by={window.by}",
-            )
-        for attribute in key:
-            if self.tuple_type.get(attribute) != other.tuple_type.get(attribute):
+        other._check_attributes(theirs, site)
+        for side, wanted in ((window, theirs), (mine, key)):
+            if isinstance(side, Last) and side.by not in ((), wanted):
                 raise GraphError(
-                    f"the sides of the join disagree on the type of {attribute}",
+                    "the join's window is kept by another key",
                     where=site.where,
-                    expected=str(self.tuple_type.get(attribute)),
-                    found=str(other.tuple_type.get(attribute)),
+                    expected=f"by={wanted}",
+                    found=f"by={side.by}",
                 )
-        added = tuple((n, t) for n, t in other.tuple_type.attributes if n not in key)
-        twice = [n for n, _ in added if n in self.tuple_type.names]
-        if twice:
-            raise GraphError(
-                f"both sides of the join have {', '.join(twice)}",
-                where=site.where,
-                expected="different names, except for the key",
-                hint="rename them in a .map() before the join",
+        simple = key == theirs and key and where is None and band is None and on_error == "fail"
+        if not (simple and window == Last(1, window.by if isinstance(window, Last) else ()) and _not_stored(mine)):
+            return library.windowed_join(
+                self,
+                other,
+                window,
+                mine=mine,
+                on=(key, theirs),
+                where=where,
+                band=band,
+                on_error=on_error,
+                name=site.name if name is not None else None,
             )
-        output = TupleType(site.name, self.tuple_type.attributes + added)
+        output = library.joined_type(site.name, self.tuple_type, other.tuple_type, (key, theirs), site)
         return site.stream(
-            ops.Join(name=site.name, inputs=(self.ref, other.ref), outputs=(output,), where=site.where, on=key)
+            ops.Join(name=site.name, inputs=(self.ref, other.ref), outputs=(output,), where=site.where, on=key), self
         )
 
     def sink(self, endpoint: Files | Collect, *, name: str | None = None) -> None:
@@ -270,6 +610,38 @@ class Stream:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)
+
+
+def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
+    """Marks need no taker, nor do tuples that came too late."""
+    operator = graph.by_name[stream.operator]
+    if stream.port == operator.mark_output:
+        return True
+    return isinstance(operator, ops.Process) and operator.timed and 0 < stream.port < operator.results
+
+
+def _not_stored(window: Last | Within | None) -> bool:
+    return window is None or window == Last(0, window.by if isinstance(window, Last) else ())
+
+
+def _positive(value: float, word: str, site: _Site) -> float:
+    if not isinstance(value, int | float) or not value > 0:
+        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0", found=repr(value))
+    return float(value)
+
+
+def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Event time in the largest steps that the windows behind it allow."""
+    sizes: list[int] = []
+    for operator in operators:
+        config = getattr(operator.logic, "config", None) if isinstance(operator, ops.Process) else None
+        spec = getattr(config, "window", None)
+        if isinstance(spec, WindowSpec) and spec.timed:
+            sizes += [spec.size, spec.step]
+        if (within := getattr(config, "within", None)) is not None:
+            sizes.append(within)
+    step = math.gcd(*sizes) or 1
+    return tuple(replace(o, step=step) if isinstance(o, ops.EventTime) and not o.step else o for o in operators)
 
 
 def _check_folders(graph: LogicalGraph) -> None:

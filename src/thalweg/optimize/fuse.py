@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source, StreamRef
-from thalweg.ir.partitioning import kept_route
+from thalweg.ir.partitioning import output_routes
 from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
 
 
@@ -79,8 +79,7 @@ class _Line:
             self.stages[stage].append([])
         self.stages[stage][pe].append(operator.name)
         self.place[operator.name] = stage, pe
-        known = kept_route(self.plan(), operator, self.parts)
-        self.parts |= {StreamRef(operator.name, port): known for port in range(len(operator.outputs))}
+        self.parts |= output_routes(self.plan(), operator, self.parts)
 
     def _stateless_place(self, operator: Operator) -> tuple[int, int]:
         stage, earliest = max(self.place[s.operator] for s in operator.inputs)
@@ -91,15 +90,16 @@ class _Line:
         return stage, len(pes)
 
     def _stateful_place(self, operator: Operator) -> tuple[int, int]:
-        stage = max(self._earliest_stage(operator, stream) for stream in operator.inputs)
+        stage = max(self._earliest_stage(operator, port) for port in range(len(operator.inputs)))
         while stage < len(self.stages) and not self._shares_group(operator, self.stages[stage][0]):
             stage += 1  # one stage holds one PE with state: another group's must wait for the next exchange
         return stage, 0
 
-    def _earliest_stage(self, operator: Operator, stream: StreamRef) -> int:
+    def _earliest_stage(self, operator: Operator, port: int) -> int:
+        stream = operator.inputs[port]
         stage, pe = self.place[stream.operator]
         same_pe = stage > 0 and pe == 0 and self._shares_group(operator, self.stages[stage][0])
-        kept = self.parts[stream] == self.plan().route_into(operator)
+        kept = self.parts[stream] == self.plan().route_into(operator, port)
         return stage if same_pe and kept else stage + 1
 
     def _shares_group(self, operator: Operator, names: list[str]) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from thalweg.ir.expr import Expr, evaluate
-from thalweg.ir.operators import Aggregate, Fold, Sliding, fold_name
-from thalweg.ir.types import INT, conform
+from thalweg.ir.operators import Aggregate, Fold, Running, Sliding, Tumbling, fold_name
+from thalweg.ir.types import INT, AttributeType, conform
 from thalweg.runtime.columns import DTYPES, Array, Column, concat, from_values, take, to_list
 from thalweg.runtime.folds import accumulate, accumulate_backward, group_order, ranges
 from thalweg.runtime.kernels import plain, summable
@@ -22,22 +22,42 @@ _STATELESS_FOLDS = ("count", "last", "any")  # known from the count and the newe
 
 
 def stored_folds(operator: Aggregate) -> list[int]:
-    return [i for i, fold in enumerate(operator.folds) if fold.kind not in _STATELESS_FOLDS]
+    """A window that is closed at the end, when there is no tuple any more, must know all but the count."""
+    known = ("count",) if operator.acts_at_end else _STATELESS_FOLDS
+    return [i for i, fold in enumerate(operator.folds) if fold.kind not in known]
 
 
-def make_table(operator: Aggregate) -> Table:
+def make_table(operator: Aggregate, key_types: Sequence[AttributeType]) -> Table:
+    """The state of an aggregate. One that acts at the end keeps the key's own values, because they give the order."""
     columns: dict[str, Column] = {"count": np.zeros(0, np.int64)}
     columns |= {fold_name(i): from_values([], operator.folds[i].type) for i in stored_folds(operator)}
     ragged = frozenset(columns) - {"count"} if isinstance(operator.window, Sliding) else frozenset[str]()
+    if operator.acts_at_end:
+        columns |= {key_column(i): from_values([], kind) for i, kind in enumerate(key_types)}
     return Table(columns, ragged)
+
+
+def key_column(index: int) -> str:
+    return f"key{index}"
+
+
+def period(window: Running | Sliding | Tumbling) -> int:
+    """A result at every so many tuples of a key."""
+    match window:
+        case Sliding(slide=slide):
+            return slide
+        case Tumbling(count=count):
+            return count
+    return 1
 
 
 class Groups:
     """The rows of one frame by key, with the keys' rows in the state table."""
 
-    def __init__(self, operator: Aggregate, state: State, keys: Keys) -> None:
+    def __init__(self, operator: Aggregate, state: State, keys: Keys, key_values: Sequence[Column]) -> None:
         self.table, rows, buckets = state.rows(operator.name, keys, writes=True)
         self.order, self.starts, self.lengths = group_order(keys.codes, len(keys.distinct))
+        self.key_values = key_values
         self._add_new(operator, keys, rows, buckets)
         self.rows = rows
         count = self.table.columns["count"]
@@ -57,6 +77,9 @@ class Groups:
             kind = operator.folds[i].type
             blank = from_values([], kind) if self.table.ragged else from_values([_ZERO[kind.value]] * len(new), kind)
             columns[fold_name(i)] = blank
+        if operator.acts_at_end:
+            first = self.order[self.starts[new]]
+            columns |= {key_column(i): take(column, first) for i, column in enumerate(self.key_values)}
         self.table.append(keys.distinct.take(new), buckets[new], columns, zeros)
 
 
@@ -71,52 +94,55 @@ def fold_frame(operator: Aggregate, groups: Groups, arguments: Sequence[Column |
     sorted_arguments = [None if a is None else take(a, groups.order) for a in arguments]
     if isinstance(operator.window, Sliding):
         return _sliding(operator, operator.window.count, groups, sorted_arguments)
-    return _running(operator, groups, sorted_arguments)
+    return _blocks(operator, groups, sorted_arguments)
 
 
-def _simple(fold: Fold, groups: Groups, argument: Column | None, size: int | None) -> Column:
-    """Folds that need no stored value."""
-    if argument is None:
-        return groups.index + 1 if size is None else np.minimum(groups.index + 1, size)
-    return argument
-
-
-def _running(operator: Aggregate, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
+def _blocks(operator: Aggregate, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
+    """Running and tumbling windows: left folds over blocks of a key's tuples, the first of which may be under way."""
+    size = operator.window.count if isinstance(operator.window, Tumbling) else None
     results: dict[str, Column] = {}
     new_state: dict[str, Column] = {"count": groups.counts + groups.lengths}
+    under_way = groups.counts > 0 if size is None else groups.counts % size > 0
+    starts = groups.starts if size is None else np.union1d(groups.starts, np.flatnonzero(groups.index % size == 0))
     ends = groups.starts + groups.lengths - 1
     for i, (fold, argument) in enumerate(zip(operator.folds, arguments, strict=True)):
         name = fold_name(i)
+        if argument is None:
+            results[name] = groups.index + 1 if size is None else groups.index % size + 1
+            continue
         if fold.kind in _STATELESS_FOLDS:
-            results[name] = _simple(fold, groups, argument, None)
-            continue
-        assert argument is not None
-        carried = take(groups.table.columns[name], groups.rows)
-        if fold.kind == "first":
-            firsts = concat([carried, take(argument, groups.starts)])
-            known = np.arange(len(groups.rows))
-            chosen = take(firsts, np.where(groups.counts > 0, known, known + len(known)))
-            results[name], new_state[name] = take(chosen, np.repeat(known, groups.lengths)), chosen
-            continue
-        results[name] = folded = _seeded(fold, groups, argument, carried)
-        new_state[name] = folded[ends]
+            results[name] = argument
+        elif fold.kind == "first":
+            results[name] = _first(argument, take(groups.table.columns[name], groups.rows), groups, under_way, starts)
+        else:
+            carried = take(groups.table.columns[name], groups.rows)
+            results[name] = _seeded(fold, groups, argument, carried, under_way, starts)
+        if name in groups.table.columns:
+            new_state[name] = take(results[name], ends)
     groups.table.update(groups.rows, new_state)
     return results
 
 
-def _seeded(fold: Fold, groups: Groups, argument: Column, carried: Column) -> Array:
+def _first(argument: Column, carried: Column, groups: Groups, under_way: Array, starts: Array) -> Column:
+    """The first value of each tuple's block: that of the block's first row, or the carried one."""
+    source = starts.copy()
+    carrying = np.flatnonzero(under_way)
+    source[np.searchsorted(starts, groups.starts[carrying])] = len(argument) + carrying
+    return take(concat([argument, carried]), np.repeat(source, np.diff(np.append(starts, len(argument)))))
+
+
+def _seeded(fold: Fold, groups: Groups, argument: Column, carried: Column, under_way: Array, starts: Array) -> Array:
     """The left fold that goes on from the carried state: the state takes part in the first step of each segment."""
     assert isinstance(argument, np.ndarray)
     assert isinstance(carried, np.ndarray)
     ufunc = UFUNCS[fold.kind]
-    known = groups.counts > 0
-    checked = summable(argument, carried[known]) if fold.kind == "sum" else plain(argument)
+    checked = summable(argument, carried[under_way]) if fold.kind == "sum" else plain(argument)
     if fold.kind != "sum":
-        plain(carried[known])
+        plain(carried[under_way])
     seeded = checked.copy()
-    at = groups.starts[known]
-    seeded[at] = ufunc(carried[known], seeded[at])
-    return accumulate(ufunc, seeded, groups.starts)
+    at = groups.starts[under_way]
+    seeded[at] = ufunc(carried[under_way], seeded[at])
+    return accumulate(ufunc, seeded, starts)
 
 
 def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
@@ -143,10 +169,12 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
     lists: dict[str, Column] = {}
     for i, (fold, argument) in enumerate(zip(operator.folds, arguments, strict=True)):
         name = fold_name(i)
-        if fold.kind in _STATELESS_FOLDS:
-            results[name] = _simple(fold, groups, argument, size)
+        if argument is None:
+            results[name] = np.minimum(groups.index + 1, size)
             continue
-        assert argument is not None
+        if fold.kind in _STATELESS_FOLDS:
+            results[name] = argument
+            continue
         values = take(concat([table.columns[name], argument]), source)
         lists[name] = take(values, kept)
         if fold.kind == "first":
@@ -166,8 +194,8 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
 
 def emitting(operator: Aggregate, groups: Groups) -> Array | None:
     """In group order, the tuples at which the window slides; None: all of them."""
-    slide = operator.window.slide if isinstance(operator.window, Sliding) else 1
-    return None if slide == 1 else np.flatnonzero((groups.index + 1) % slide == 0)
+    every = period(operator.window)
+    return None if every == 1 else np.flatnonzero((groups.index + 1) % every == 0)
 
 
 class RowFolds:
@@ -193,32 +221,39 @@ class RowFolds:
             None if fold.argument is None else conform(fold.argument.callable(row), fold.type)
             for fold in self.operator.folds
         ]
-        size = self.operator.window.count if isinstance(self.operator.window, Sliding) else None
-        count = self.counts[group]
+        window, count = self.operator.window, self.counts[group]
         stepped = {
-            i: self._next(self.operator.folds[i].kind, values[group], arguments[i], count, size)
+            i: self._next(self.operator.folds[i].kind, values[group], arguments[i], count)
             for i, values in zip(self.stored, self.values, strict=True)
         }
         for i, values in zip(self.stored, self.values, strict=True):
             values[group] = stepped[i][1]
         self.counts[group] = count + 1
-        seen = count + 1 if size is None else min(count + 1, size)
+        match window:
+            case Sliding(count=size):
+                seen = min(count + 1, size)
+            case Tumbling(count=size):
+                seen = count % size + 1
+            case _:
+                seen = count + 1
         return {
             fold_name(i): seen if fold.kind == "count" else stepped[i][0] if i in stepped else arguments[i]
             for i, fold in enumerate(self.operator.folds)
         }
 
-    def _next(self, kind: str, held: Any, value: Any, count: int, size: int | None) -> tuple[Any, Any]:
+    def _next(self, kind: str, held: Any, value: Any, count: int) -> tuple[Any, Any]:
         """The fold's value with this tuple, and what is stored afterwards."""
-        if size is None:
-            folded = value if count == 0 else STEPS[kind](held, value)
+        window = self.operator.window
+        if not isinstance(window, Sliding):
+            opens = count == 0 if isinstance(window, Running) else count % window.count == 0
+            folded = value if opens else STEPS[kind](held, value)
             return folded, folded
+        size = window.count
         values = [*held, value]
         return fold_window(kind, values, max(0, count + 1 - size), size), values[max(0, len(values) - (size - 1)) :]
 
     def emits(self, group: int) -> bool:
-        window = self.operator.window
-        return self.counts[group] % (window.slide if isinstance(window, Sliding) else 1) == 0
+        return self.counts[group] % period(self.operator.window) == 0
 
     def store(self) -> None:
         table, rows = self.groups.table, self.groups.rows
@@ -231,6 +266,27 @@ class RowFolds:
         else:
             update |= {n: from_values(v, kind) for n, (kind, v) in named.items()}
         table.update(rows, update)
+
+
+def at_end(operator: Aggregate, state: State) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
+    """The blocks that are still open at the end, each key's values and its folds, in no order."""
+    assert isinstance(operator.window, Tumbling)
+    state.load_all()
+    table = state.tables[operator.name]
+    assert isinstance(table, Table)
+    counts = table.columns["count"]
+    assert isinstance(counts, np.ndarray)
+    rows = np.flatnonzero(counts % operator.window.count > 0)
+    open_counts = (counts[rows] % operator.window.count).tolist()
+    by = range(len(operator.window.by))
+    keys = list(zip(*(to_list(take(table.columns[key_column(i)], rows)) for i in by), strict=True)) or [()] * len(rows)
+    stored = {fold_name(i): to_list(take(table.columns[fold_name(i)], rows)) for i in stored_folds(operator)}
+    counted = [fold_name(i) for i, fold in enumerate(operator.folds) if fold.kind == "count"]
+    folds = [
+        {name: values[i] for name, values in stored.items()} | dict.fromkeys(counted, open_counts[i])
+        for i in range(len(rows))
+    ]
+    return keys, folds
 
 
 def row_fields(fields: Sequence[tuple[str, Expr]], folds: Mapping[str, Any]) -> tuple[Any, ...]:

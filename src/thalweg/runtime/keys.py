@@ -92,7 +92,7 @@ def stable_hash(distinct: pa.Array) -> npt.NDArray[np.uint64]:
     """The hash of each canonical key (int64, string or binary)."""
     with np.errstate(over="ignore"):
         if pa.types.is_int64(distinct.type):
-            return _mix(distinct.to_numpy().view(np.uint64) ^ _SEED)
+            return mix(distinct.to_numpy().view(np.uint64) ^ _SEED)
         return _hash_bytes(distinct.cast(pa.binary()))
 
 
@@ -111,11 +111,11 @@ def _hash_bytes(distinct: pa.Array) -> npt.NDArray[np.uint64]:
         active = np.flatnonzero(lengths > 8 * word)
         unused = np.clip(8 * (word + 1) - lengths[active], 0, 7).astype(np.uint64) * np.uint64(8)
         value = words[starts[active] + 8 * word] << unused
-        hashes[active] = _mix(hashes[active] ^ value)
-    return _mix(hashes)
+        hashes[active] = mix(hashes[active] ^ value)
+    return mix(hashes)
 
 
-def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -24,7 +24,7 @@ def _make(tuple_type: TupleType, names: tuple[str, ...]) -> type:
     body = "; ".join(f"self.{n} = {n}" for n in names) or "pass"
     namespace: dict[str, Any] = {}
     exec(f"def __init__(self, {', '.join(names)}): {body}", namespace)
-    members: dict[str, Any] = {"__slots__": names, "__init__": namespace["__init__"]}
+    members: dict[str, Any] = {"__slots__": names, "__init__": namespace["__init__"], "tuple_type": tuple_type}
     if tuple_type.python is None:
         members["__repr__"] = lambda row: f"{tuple_type.name}({', '.join(f'{n}={getattr(row, n)!r}' for n in names)})"
     bases = (tuple_type.python,) if tuple_type.python else ()

@@ -19,6 +19,7 @@ from thalweg.runtime.folds import ranges
 from thalweg.runtime.keys import Keys, buckets_of
 
 STATE_VERSION = 1
+_TIMES = -1  # beside the buckets: the event time at each operator
 
 
 class BucketStore(Protocol):
@@ -109,24 +110,51 @@ def _flat(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
+class Stored(Protocol):
+    """What a bucket holds of one operator."""
+
+    def encode(self, bucket: int) -> bytes: ...
+
+    def decode(self, bucket: int, data: memoryview) -> None: ...
+
+
 class State:
     """The state of one PE on one channel during one epoch: tables filled from buckets as keys appear."""
 
-    def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Table]) -> None:
+    def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Stored]) -> None:
         self.store, self.buckets, self.tables = store, buckets, tables
         self.loaded: set[int] = set()
         self.dirty: set[int] = set()
+        self._times: dict[str, int] | None = None
+        self._stored_times = b""
+
+    def times(self) -> dict[str, int]:
+        """The event time at each operator that takes marks; every channel keeps it for itself."""
+        if self._times is None:
+            self._stored_times = self.store.get(_TIMES) or b"{}"
+            self._times = json.loads(self._stored_times)
+        return self._times
 
     def rows(self, operator: str, keys: Keys, *, writes: bool) -> tuple[Table, Array, Array]:
         """The operator's table, the row of each distinct key (-1: none yet), and the keys' buckets."""
+        buckets = self.touch(keys, writes=writes)
+        table = self.tables[operator]
+        assert isinstance(table, Table)
+        return table, table.find(keys.distinct), buckets
+
+    def touch(self, keys: Keys, *, writes: bool) -> Array:
+        """Load the buckets of these keys; the bucket of each distinct key."""
         buckets = buckets_of(keys.distinct, self.buckets)
         touched = np.unique(buckets).tolist()
         for bucket in touched:
             self._load(bucket)
         if writes:
             self.dirty.update(touched)
-        table = self.tables[operator]
-        return table, table.find(keys.distinct), buckets
+        return buckets
+
+    def load_all(self) -> None:
+        for bucket in range(self.buckets):
+            self._load(bucket)
 
     def _load(self, bucket: int) -> None:
         if bucket in self.loaded:
@@ -154,3 +182,5 @@ class State:
             header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
             self.store.put(bucket, b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)]))
         self.dirty.clear()
+        if self._times is not None and (times := json.dumps(self._times).encode()) != self._stored_times:
+            self.store.put(_TIMES, times)

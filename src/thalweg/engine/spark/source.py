@@ -137,7 +137,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.checkpoint.record_failure(error)
             raise
         tasks = max(1, min(self.job.tasks, epoch.tuples // self.job.rows_per_task))
-        pulse = Pulse(epoch.number, epoch.final)
+        pulse = Pulse(epoch.number, epoch.final, epoch.base)
         return [Part(index, pieces, pulse) for index, pieces in enumerate(epoch.spread(tasks))]
 
     def _replayed(self, end: dict[str, Any]) -> Epoch:

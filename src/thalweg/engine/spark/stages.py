@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.engine.spark.wire import SCHEMA, Row, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, failure_rows, parcel_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.runtime.container import Program
 
@@ -44,13 +44,17 @@ class StatefulPE(StatefulProcessor):
         passed = Passed([])
         beside: list[Row] = []
         parcels: list[Parcel] = []
+        end: int | None = None
         for frames in rows:
             for stream, content in zip(frames["stream"], frames["frame"], strict=True):
                 if stream < 0:
                     beside.append((label, int(stream), bytes(content)))
+                    if stream == PULSE and (pulse := Pulse.read(content)).final:
+                        end = pulse.base
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
-        sent = list(parcel_rows(run_stateful_pe(self.program, channel, parcels, self.buckets, passed), self.labels))
+        ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
+        sent = list(parcel_rows(ran, self.labels))
         out = [*sent, *failure_rows(passed.failures, label), *beside]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 

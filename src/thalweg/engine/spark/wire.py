@@ -26,9 +26,14 @@ class Pulse:
 
     epoch: int
     final: bool
+    base: int
 
     def row(self, label: int) -> Row:
-        return label, PULSE, json.dumps([self.epoch, self.final]).encode()
+        return label, PULSE, json.dumps([self.epoch, self.final, self.base]).encode()
+
+    @staticmethod
+    def read(content: bytes) -> Pulse:
+        return Pulse(*json.loads(content))
 
 
 def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...]) -> Iterator[Row]:

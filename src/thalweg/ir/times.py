@@ -1,0 +1,29 @@
+"""Times as integers: an int attribute as it is, a datetime in microseconds since 1970."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from thalweg.ir.types import INT, AttributeType
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+def to_time(value: Any) -> int:
+    """A datetime without a time zone is taken as UTC."""
+    if not isinstance(value, dt.datetime):
+        return int(value)
+    if value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    return int((value - _EPOCH) // _MICROSECOND)
+
+
+def from_time(time: int, kind: AttributeType) -> Any:
+    return time if kind is INT else _EPOCH + time * _MICROSECOND
+
+
+def duration(value: int | dt.timedelta) -> int:
+    """A stretch of time in the unit of the attribute: a timedelta for datetimes, an int for ints."""
+    return value // _MICROSECOND if isinstance(value, dt.timedelta) else value

@@ -1,0 +1,137 @@
+"""A function of all tuples of a window: sort, top-k, skyline and what users define."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import code_fingerprint
+from thalweg.library.aggregate import (
+    EventTimeAggregate,
+    PunctuatedAggregate,
+    RunningAggregate,
+    SlidingAggregate,
+    TumblingAggregate,
+)
+from thalweg.library.windows import WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyConfig:
+    """The window and the function of its tuples."""
+
+    window: WindowSpec
+    function: Callable[[list[Any]], Iterable[Any]]
+    late: bool = False
+    monoids: tuple[None] = (None,)
+    combined: tuple[()] = ()
+    folds: tuple[()] = ()
+
+    def __str__(self) -> str:
+        return f"{self.window} {code_fingerprint(self.function)}"
+
+
+class _Applied:
+    """In the place of folds: the tuples themselves."""
+
+    config: Any
+    submit: Any
+
+    def settings(self) -> str:
+        return str(self.config)
+
+    def values(self, row: Any) -> list[Any]:
+        return [row]
+
+    def emit_folded(
+        self, elements: Sequence[Any], lists: Sequence[Sequence[Any]], *, rank: int = 0, start: int = 0, end: int = 0
+    ) -> None:
+        for result in self.config.function(list(lists[0])):
+            self.submit(result, rank=rank)
+
+
+class RunningApply(_Applied, RunningAggregate):
+    """All tuples of the key so far."""
+
+
+class TumblingApply(_Applied, TumblingAggregate):
+    """Blocks."""
+
+
+class SlidingApply(_Applied, SlidingAggregate):
+    """The last tuples."""
+
+
+class PunctuatedApply(_Applied, PunctuatedAggregate):
+    """Stretches between punctuations."""
+
+
+class EventTimeApply(_Applied, EventTimeAggregate):
+    """Windows in event time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortBy:
+    """Sorts tuples by attributes; tuples that are equal in them stay in their order."""
+
+    attributes: tuple[str, ...]
+    descending: bool
+
+    def key(self, row: Any) -> tuple[Any, ...]:
+        return tuple(getattr(row, n) for n in self.attributes)
+
+    def __call__(self, rows: list[Any]) -> list[Any]:
+        return sorted(rows, key=self.key, reverse=self.descending)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The k tuples with the greatest (or least) attributes, the greatest first; among equals the older first."""
+
+    k: int
+    order: SortBy
+
+    def __call__(self, rows: list[Any]) -> list[Any]:
+        return self.order(rows)[: self.k]
+
+
+@dataclass(frozen=True, slots=True)
+class Skyline:
+    """The tuples that no other one beats: none is at least as good everywhere and better somewhere."""
+
+    signs: tuple[tuple[str, int], ...]  # attribute, +1: more is better, -1: less is better
+
+    def __call__(self, rows: list[Any]) -> list[Any]:
+        points = [tuple(getattr(row, n) * sign for n, sign in self.signs) for row in rows]
+        return [row for row, point in zip(rows, points, strict=True) if not any(_beats(p, point) for p in points)]
+
+
+def _beats(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
+
+
+class SortedBuffer(Logic):
+    """Holds `config[0]` tuples and lets the least one go when one more comes: order restored within that reach."""
+
+    config: tuple[int, SortBy]
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[Any, ...]] = []
+        self.number = 0
+
+    def settings(self) -> str:
+        return f"sorted buffer {self.config}"
+
+    def process(self, t: Any, port: int) -> None:
+        size, order = self.config
+        heapq.heappush(self.heap, (order.key(t), self.number, t))
+        self.number += 1
+        if len(self.heap) > size:
+            self.submit(heapq.heappop(self.heap)[-1])
+
+    def at_end(self) -> None:
+        while self.heap:
+            self.submit(heapq.heappop(self.heap)[-1])

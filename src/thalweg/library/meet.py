@@ -1,0 +1,113 @@
+"""Where tuples of several ports meet: ordered merge, barrier, pair; and the marks of several streams."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.ir.logic import Logic
+
+
+@dataclass(frozen=True, slots=True)
+class MeetConfig:
+    """`on`: the attribute that orders a merge; `names`: what a barrier takes of each port's tuple."""
+
+    ports: int
+    on: str = ""
+    names: tuple[tuple[str, ...], ...] = ()
+
+
+class _Queues(Logic):
+    config: MeetConfig
+
+    def __init__(self, ports: int) -> None:
+        self.queues: list[deque[Any]] = [deque() for _ in range(ports)]
+
+    def settings(self) -> str:
+        return f"{type(self).__name__} {self.config}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.queues)
+
+
+class MergeOrdered(_Queues):
+    """Several sorted streams as one: a tuple goes on when every other port has shown one that is not less."""
+
+    def process(self, t: Any, port: int) -> None:
+        self.queues[port].append(t)
+        while all(self.queues):
+            self._next()
+
+    def at_end(self) -> None:
+        while any(self.queues):
+            self._next()
+
+    def _next(self) -> None:
+        on = self.config.on
+        heads = [(getattr(q[0], on), port) for port, q in enumerate(self.queues) if q]
+        least = min(heads, key=lambda head: head[0])
+        self.submit(self.queues[least[1]].popleft())
+
+
+class Barrier(_Queues):
+    """One tuple of each port as one tuple, when every port has one."""
+
+    def process(self, t: Any, port: int) -> None:
+        self.queues[port].append(t)
+        if all(self.queues):
+            met = [queue.popleft() for queue in self.queues]
+            named = zip(self.config.names, met, strict=True)
+            self.submit({n: getattr(row, n) for names, row in named for n in names})
+
+
+class Pair(_Queues):
+    """One tuple of each port, one behind the other, when every port has one."""
+
+    def process(self, t: Any, port: int) -> None:
+        self.queues[port].append(t)
+        if all(self.queues):
+            for queue in self.queues:
+                self.submit(queue.popleft())
+
+
+class LeastTime(Logic):
+    """The event time of several streams together: the least of theirs."""
+
+    config: MeetConfig
+
+    def __init__(self) -> None:
+        self.times: dict[int, int] = {}
+        self.told: int | None = None
+
+    def settings(self) -> str:
+        return f"least time {self.config}"
+
+    def process(self, t: Any, port: int) -> None:
+        if port in self.times and t.time <= self.times[port]:
+            return
+        self.times[port] = t.time
+        least = min(self.times.values())
+        if len(self.times) == self.config.ports and (self.told is None or least > self.told):
+            self.told = least
+            self.submit({"time": least})
+
+
+class EveryPunctuation(Logic):
+    """The punctuation of several streams together: the n-th has come when the n-th of each has."""
+
+    config: MeetConfig
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+        self.told = 0
+
+    def settings(self) -> str:
+        return f"every punctuation {self.config}"
+
+    def process(self, t: Any, port: int) -> None:
+        self.counts[port] = self.counts.get(port, 0) + 1
+        if len(self.counts) == self.config.ports and min(self.counts.values()) > self.told:
+            self.told += 1
+            self.submit({"time": 0})

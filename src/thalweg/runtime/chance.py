@@ -1,0 +1,26 @@
+"""Seeded chance: a hash of the seed and of the tuple's order key, the same under every plan and every cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.keys import mix
+
+
+def chances(seed: int, frame: Frame) -> npt.NDArray[np.float64]:
+    """For each tuple a number in 0..1."""
+    with np.errstate(over="ignore"):
+        drawn = mix(frame.position.view(np.uint64) ^ mix(np.full(1, seed & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)))
+        for sub in frame.subs:
+            drawn = mix(drawn ^ np.broadcast_to(np.asarray(sub, np.int64), len(frame)).astype(np.uint64))
+    return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+
+
+def chance(seed: int, order_key: Sequence[int]) -> float:
+    """The same for one tuple."""
+    position, *subs = order_key
+    return float(chances(seed, Frame(np.array([position], np.int64), tuple(subs), {}))[0])

@@ -1,0 +1,30 @@
+"""Event time: from a column of times to the marks of a frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.ir.times import to_time
+from thalweg.runtime.columns import Array, Column, to_list
+
+
+def time_values(column: Column) -> npt.NDArray[np.int64]:
+    if isinstance(column, np.ndarray) and column.dtype == np.int64:
+        return column
+    return np.array([to_time(value) for value in to_list(column)], np.int64)
+
+
+_BEGINNING = -(2**62)  # no time is earlier, so that a lateness can be taken off any of them
+
+
+def passed(time: int, lateness: int, step: int) -> int:
+    """The event time that a tuple's time proves to have passed."""
+    return (max(time, _BEGINNING) - lateness) // step * step
+
+
+def steps(times: npt.NDArray[np.int64], lateness: int, step: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """The tuples at which this frame's event time moves, and the event time there."""
+    reached = np.maximum.accumulate((np.maximum(times, _BEGINNING) - lateness) // step * step)
+    at = np.flatnonzero(np.diff(reached, prepend=reached[:1] - 1))
+    return at, reached[at]
