@@ -9,14 +9,21 @@ from typing import Any
 import pytest
 
 from tests.properties.check import Outcome, Prepared
-from thalweg.ir.operators import Aggregate, Sliding
+from thalweg.ir.operators import Aggregate, Process, Sliding
 from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
+from thalweg.runtime.process import ProcessRun
 
 seen: Counter[str] = Counter()
 
 MUST_BE_SEEN = (
     *(f"operator {k}" for k in ("source", "map", "filter", "flatmap", "split", "union", "aggregate", "join", "sink")),
+    *(f"operator {k}" for k in ("eventtime", "punctor", "randomsplit", "mapbatches", "pace", "marks", "operator")),
+    *(f"operator {k}" for k in ("sort", "top_k", "skyline", "apply", "dedup", "lookup", "custom", "pair", "barrier")),
+    *("operator merge_ordered", "late tuples", "dead letters", "tuples at the end", "marks of several streams"),
+    *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
+    *(f"logic {k}Apply" for k in ("Tumbling", "Sliding", "Punctuated", "EventTime")),
+    *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter"),
     *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
     *("window sliding", "window running"),
@@ -35,6 +42,10 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         kinds = dict(graph.type_of(stateful.inputs[0]).attributes)
         seen["key " + " ".join(str(kinds[name]) for name in stateful.key or ())] += 1
     for operator in graph.operators:
+        seen[f"policy {operator.on_error}"] += 1
+        if isinstance(operator, Process):
+            seen[f"logic {type(operator.logic).__name__}"] += 1
+            seen["marks of several streams"] += operator.word == "marks"
         if isinstance(operator, Aggregate):
             seen["window sliding" if isinstance(operator.window, Sliding) else "window running"] += 1
             seen.update({f"fold {fold.kind}" for fold in operator.folds})
@@ -72,6 +83,24 @@ def watch(patch: pytest.MonkeyPatch) -> None:
         seen["kernel" if result is not None else "row path" if function is None else "fallback"] += 1
         return result
 
+    framed, letters = ProcessRun._frame, Container.dead_letters
+
+    def counted_frame(self: ProcessRun, port: int, order: Any, end: int | None) -> Any:
+        frame = framed(self, port, order, end)
+        if frame is not None:
+            late = self.operator.timed and 0 < port < self.operator.results and self.operator.kind != "operator"
+            seen["late tuples"] += late
+            seen["dead letters"] += port == self.operator.dead_port
+            seen["tuples at the end"] += end is not None
+        return frame
+
+    def counted_letters(self: Container, *arguments: Any) -> Any:
+        frame = letters(self, *arguments)
+        seen["dead letters"] += frame is not None
+        return frame
+
+    patch.setattr(ProcessRun, "_frame", counted_frame)
+    patch.setattr(Container, "dead_letters", counted_letters)
     patch.setattr(Container, "_vector", counted_vector)
     patch.setattr(Container, "_aggregate_rows", _counted(Container._aggregate_rows, "aggregate fallback"))
     patch.setattr(Container, "_field_rows", _counted(Container._field_rows, "aggregate field fallback"))

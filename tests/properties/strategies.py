@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import thalweg as tw
+from tests.properties import derived
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
@@ -200,7 +201,7 @@ class _Builder:
             case "sink", ():
                 inputs[0].sink(tw.collect(), name=name)
                 return []
-        raise AssertionError(node)
+        return derived.build(name.replace(" ", "_"), node.kind, node.arguments, inputs)
 
     def _join(self, name: str, kind: pool.JoinKind, aggregated: bool, left: tw.Stream, right: tw.Stream) -> tw.Stream:
         if aggregated:
@@ -272,7 +273,8 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
             made += more
             copies += streams
             continue
-        node, streams = _node(draw, copies, failing)
+        found = _derived(draw, copies, failing) if draw(st.integers(0, 9)) < 5 else None
+        node, streams = found or _node(draw, copies, failing)
         made.append(node)
         copies += streams
     if sources == 2 and sum(n.kind == "source" for n in made) == 1:
@@ -281,6 +283,21 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
         made.append(Node("union", (0, len(copies) - 1)))
         copies.append(2)
     return tuple(made)
+
+
+def _derived(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[int]] | None:
+    """A node of one of the derived operators; None where it would multiply tuples too much."""
+    kind = draw(st.sampled_from(derived.KINDS))
+    arguments, streams = derived.draw_arguments(draw, kind, failing=failing)
+    inputs = [_stream(draw, copies)]
+    inputs += [_stream(draw, copies) for _ in range(derived.MORE_INPUTS.get(kind, 0))]
+    if kind == "operator":
+        inputs += [_stream(draw, copies) for _ in range(draw(st.integers(0, 1)))]
+    carried = sum(copies[i] for i in inputs) * derived.FACTOR.get(kind, 1)
+    if carried > MAX_COPIES:
+        return None
+    count = len(arguments[0]) if kind == "random split" else streams
+    return Node(kind, tuple(inputs), arguments), [carried] * count
 
 
 _KINDS = (

@@ -13,7 +13,7 @@ import thalweg as tw
 from tests.runtime.stores import DictStore
 from thalweg import agg, window
 from thalweg.engine.compare import first_difference
-from thalweg.ir.operators import Aggregate, Sliding, fold_name
+from thalweg.ir.operators import Aggregate, Tumbling, fold_name
 from thalweg.ir.types import FLOAT, STR
 from thalweg.runtime.aggregate import Groups, RowFolds, emitting, fold_frame, make_table
 from thalweg.runtime.columns import Column, from_values, take, to_list
@@ -105,11 +105,12 @@ def by_kernel(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> lis
 
 def by_rows(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> list[tuple[Any, ...]]:
     key = from_values([k for k, _ in rows], STR)
-    groups = Groups(op, state, keys_of([key], len(rows)), [key])
+    keys = keys_of([key], len(rows))
+    groups = Groups(op, state, keys, [key])
     folds = RowFolds(op, groups)
     found = []
-    for code, (key, value) in zip(keys.codes.tolist(), rows, strict=True):
-        values = folds.step(code, Point(key, value))
+    for code, (k, value) in zip(keys.codes.tolist(), rows, strict=True):
+        values = folds.step(code, Point(k, value))
         if folds.emits(code):
             found.append(tuple(values.values()))
     folds.store()
@@ -123,6 +124,7 @@ ROWS = st.lists(
 )
 WINDOWS = st.one_of(
     st.just(window.running(by="k")),
+    st.builds(lambda count: window.tumbling(count=count, by="k"), st.integers(1, 7)),
     st.builds(
         lambda count, slide: window.sliding(count=count, slide=slide, by="k"), st.integers(1, 7), st.integers(1, 3)
     ),
@@ -147,7 +149,9 @@ def test_frames_and_paths_do_not_matter(
             state.commit()
             state = State(store, 3, {op.name: make_table(op, [STR])})
         rest, number = rest[length:], number + 1
-    size, slide = (chosen.count, chosen.slide) if isinstance(chosen, Sliding) else (None, 1)
+    # Where a tumbling window closes, it is a sliding one that slides by its size.
+    size = getattr(chosen, "count", None)
+    slide: Any = size if isinstance(chosen, Tumbling) else getattr(chosen, "slide", 1)
     assert first_difference(expected_rows(rows, size, slide), found) is None
 
 

@@ -55,7 +55,7 @@ class App:
 
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must end somewhere."""
-        graph = LogicalGraph(self.name, _with_steps(tuple(self._operators)))
+        graph = LogicalGraph(self.name, _with_steps(_without_idle_marks(tuple(self._operators))))
         if not graph.sources:
             raise GraphError(
                 f"application {self.name} has no source", where=self.where, hint="app.source(tw.files(…), Type)"
@@ -164,16 +164,12 @@ class _Site:
         return spec
 
     def marks_of(self, streams: list[Stream]) -> StreamRef | None:
-        """The marks of several streams together."""
+        """The marks of several streams together; None if they have different ones."""
+        if not _alike_marked(streams):
+            return None
         refs = list(dict.fromkeys(s.marks for s in streams if s.marks is not None))
         if len(refs) <= 1:
             return refs[0] if refs else None
-        if len({s.timed for s in streams}) > 1 or any(s.marks is None for s in streams):
-            raise GraphError(
-                "streams with and without event time meet",
-                where=self.where,
-                expected="all of them behind .event_time(…), or none",
-            )
         logic: Logic = LeastTime() if streams[0].timed else EveryPunctuation()
         logic.config = MeetConfig(len(refs))
         name = self._derived(f"{self.name}.marks", None)
@@ -488,11 +484,11 @@ class Stream:
                     found=str(other.tuple_type),
                 )
         refs = (self.ref, *(other.ref for other in others))
-        marked = all(s.marks is not None for s in (self, *others))
-        marks = site.marks_of([self, *others]) if marked else None
+        marks = site.marks_of([self, *others])
         made = site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
         same_time = len({s.time for s in (self, *others)}) == 1
-        return replace(made, marks=marks, timed=marked and self.timed, time=self.time if same_time else "")
+        timed = marks is not None and self.timed
+        return replace(made, marks=marks, timed=timed, time=self.time if timed and same_time else "")
 
     def aggregate(
         self, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: agg.Aggregate
@@ -612,6 +608,11 @@ class Stream:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)
 
 
+def _alike_marked(streams: list[Stream]) -> bool:
+    """Whether all streams have event time, or all punctuation; otherwise what they meet in has neither."""
+    return all(s.marks is not None for s in streams) and len({s.timed for s in streams}) == 1
+
+
 def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
     """Marks need no taker, nor do tuples that came too late."""
     operator = graph.by_name[stream.operator]
@@ -628,6 +629,13 @@ def _positive(value: float, word: str, site: _Site) -> float:
     if not isinstance(value, int | float) or not value > 0:
         raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0", found=repr(value))
     return float(value)
+
+
+def _without_idle_marks(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Without the merged marks of several streams that nothing acts on."""
+    used = {stream.operator for operator in operators for stream in operator.inputs}
+    kept = tuple(o for o in operators if not (isinstance(o, ops.Process) and o.word == "marks" and o.name not in used))
+    return kept if len(kept) == len(operators) else _without_idle_marks(kept)
 
 
 def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:

@@ -263,8 +263,7 @@ def operator(
     key = [_attributes(s, by, site, "operator") if by else () for s in streams]
     types = [into] if isinstance(into, type) else list(into)
     outputs = [site.declared(t) for t in types]
-    marked = all(s.marks is not None for s in streams)
-    marks = site.marks_of(list(streams)) if marked else None
+    marks = site.marks_of(list(streams))
     made = site.process(
         "operator",
         code,
@@ -272,7 +271,7 @@ def operator(
         by=key,
         outputs=outputs,
         marks=marks,
-        timed=marked and streams[0].timed,
+        timed=marks is not None and streams[0].timed,
         on_error=on_error,
     )
     return tuple(made[: len(outputs)])

@@ -1,0 +1,320 @@
+"""Random nodes of the derived operators: windows, marks, joins, users' code, error policies. All make `Base` tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+import thalweg as tw
+from tests.properties import functions as pool
+from tests.properties.functions import Base
+from thalweg import agg, window
+
+Arguments = tuple[Any, ...]
+KEYS = (("k",), ("k",), (), ("n",), ("y",), ("k", "b"))
+
+
+class Counting(tw.Operator):
+    """Several outputs, state that differs by key, something to say at every mark and at the end."""
+
+    def __init__(self, step: int, failing: bool = False) -> None:
+        self.step, self.failing = step, failing
+        self.count = 0
+        self.held: list[Any] = []
+
+    def process(self, t: Any, port: int) -> None:
+        self.count += 1
+        self.held = [*self.held, t][-2:]
+        if self.failing and t.n == 0:
+            raise ValueError(f"no zero at {port}")
+        if self.count % self.step == 0:
+            self.submit(t)
+            self.submit(self.held[0], 1)
+        elif port == 1:
+            self.submit({"i": self.count, "n": t.n, "x": t.x, "y": 0.5, "s": "second", "k": t.k, "b": True}, 1)
+
+    def on_mark(self, time: int) -> None:
+        self.submit(Base(self.count, len(self.held), 0.25, float(self.step), "mark", self.held[-1].k, False))
+
+    def at_end(self) -> None:
+        if self.failing and self.count == 2:
+            raise ValueError("two")
+        self.submit(Base(self.count, -1, 0.5, -0.5, "end", self.held[-1].k, True), 1)
+
+
+class Quiet(tw.Operator):
+    """State without marks or an end, and a resource."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def setup(self) -> float:
+        return 0.5
+
+    def process(self, t: Any, port: int) -> None:
+        self.total = self.total * self.resource + t.x
+        self.submit(Base(t.i, t.n, self.total, t.y, t.s, t.k, t.b))
+
+
+def remember(t: Any, state: dict[str, Any], submit: Callable[..., None]) -> None:
+    state[t.s] = state.get(t.s, 0) + 1
+    submit(Base(len(state), t.n, t.x, t.y, t.s, t.k, t.b))
+    if t.b:
+        submit(t)
+
+
+def replace_state(t: Any, state: int, submit: Callable[..., None]) -> int:
+    submit(Base(state, t.n, t.x, t.y, t.s, t.k, t.b))
+    return int(state + t.n) % 1000
+
+
+class Price(tw.Tuple):
+    k: str
+    price: float
+
+
+PRICES = [Price("a", 1.5), Price("b", 0.1), Price("a", -0.0)]
+WIDER: Mapping[str, tuple[agg.Aggregate, ...]] = {
+    "i": (agg.distinct("k"), agg.argmax("x", "n"), agg.count(), agg.apply(len, "s", int), agg.distinct("y")),
+    "n": (agg.argmin("y", "n"), agg.distinct("s"), agg.count(), agg.last("n")),
+    "x": (agg.std("x"), agg.wma("y"), agg.sum("y"), agg.quantile("y", 0.3), agg.mean("x"), agg.min("x")),
+    "y": (agg.median("x"), agg.std("n"), agg.max("y"), agg.wma("n"), agg.sum("x") / agg.count()),
+    "s": (agg.argmax("y", "s"), agg.first("s"), agg.any("k")),
+    "k": (agg.any("k"), agg.argmin("x", "k")),
+    "b": (agg.last("b"), agg.argmax("n", lambda t: t.x > t.y)),
+}
+WINDOWS = (
+    *("running", "tumbling", "sliding", "tumbling delta", "sliding delta"),
+    *("time", "sliding time", "punctuation", "sliding punctuation"),
+)
+
+
+def _window(kind: str, size: int, step: int, by: tuple[str, ...]) -> Any:
+    match kind:
+        case "running":
+            return window.running(by=by)
+        case "tumbling":
+            return window.tumbling(count=size, by=by)
+        case "sliding":
+            return window.sliding(count=size, slide=step, by=by)
+        case "tumbling delta":
+            return window.tumbling(delta=step, on="n", by=by)
+        case "sliding delta":
+            return window.sliding(delta=size, on="n", slide=step, by=by)
+        case "time":
+            return window.tumbling(time=step, by=by, on="n")
+        case "sliding time":
+            return window.sliding(time=size + step, slide=step, by=by, on="n")
+        case "punctuation":
+            return window.tumbling(punctuation=True, by=by)
+    return window.sliding(punctuations=size, by=by)
+
+
+def _marked(stream: tw.Stream, kind: str, name: str) -> tw.Stream:
+    """The stream with the marks that the window needs."""
+    if "time" in kind and not stream.timed:
+        return stream.event_time("n", lateness=1, name=f"{name}.time")
+    if "punctuation" in kind and (stream.marks is None or stream.timed):
+        return stream.punctor(lambda t: t.n > 2, name=f"{name}.punctor")
+    return stream
+
+
+def _letters(stream: tw.Stream, name: str) -> tw.Stream:
+    """Dead letters as `Base` tuples."""
+    assert stream.dead_letters is not None
+    return stream.dead_letters.map(
+        lambda t: Base(len(t.tuple), len(t.error), 0.5, 1.5, t.error, t.operator, False), Base, name=f"{name}.letters"
+    )
+
+
+def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -> Iterable[tw.Stream]:
+    """The streams that a node makes, all of `Base` tuples."""
+    first = inputs[0]
+    match kind, arguments:
+        case "window", (which, size, step, by, picks):
+            marked = _marked(first, which, name)
+            fields: dict[str, Any] = {f: WIDER[f][pick % len(WIDER[f])] for f, pick in picks}
+            made = marked.aggregate(_window(which, size, step, by), name=name, **fields)
+            return [made] if made.late is None else [made, made.late]
+        case "apply", (which, size, step, by, what):
+            return _applied(_marked(first, which, name), name, _window(which, size, step, by), what)
+        case "event_time", (lateness,):
+            return [first.event_time("n", lateness=lateness, name=name)]
+        case "punctor", (before,):
+            return [first.punctor(lambda t: t.n % 3 == 1, before=before, name=name)]
+        case "dedup", (by, within):
+            marked = first if within is None else _marked(first, "time", name)
+            if within is not None and marked.time != "n":
+                within = None
+            return [marked.dedup(by, within=within, name=name)]
+        case "sort buffer", (size,):
+            return [first.sort(("y", "n"), buffer=size, name=name)]
+        case "random split", (shares, seed):
+            return first.split_randomly(shares, seed=seed, name=name)
+        case "map_batches", ():
+            return [first.map_batches(lambda table: table, Base, name=name)]
+        case "delay", ():
+            return [first.delay(1e-6, name=name)]
+        case "lookup", (missing,):
+            found = first.lookup(PRICES, Price, on="k", missing={"price": 2.5} if missing else None, name=name)
+            return [found.map(lambda t: Base(t.i, t.n, t.price, t.y, t.s, t.k, t.b), Base, name=f"{name}.back")]
+        case "meet", (what, by):
+            return [_met(name, what, by, inputs)]
+        case "wide join", (what, mine, theirs):
+            return _joined(name, what, mine, theirs, inputs)
+        case "custom", (what, by):
+            return [_custom(first, name, what, by)]
+        case "operator", (step, by, policy):
+            code = Counting(step, failing=policy is not None)
+            made_streams = tw.operator(code, *inputs, into=(Base, Base), by=by, on_error=policy or "fail", name=name)
+            letters = [_letters(made_streams[0], name)] if policy == "dead_letter" else []
+            return [*made_streams, *letters]
+        case "policy", (what, function, policy):
+            made = _with_policy(first, name, what, function, policy)
+            return [made, _letters(made, name)] if policy == "dead_letter" else [made]
+    raise AssertionError(kind)
+
+
+def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[tw.Stream]:
+    match what:
+        case "sort":
+            made = stream.sort(("x", "s"), window=chosen, name=name)
+        case "top_k":
+            made = stream.top_k(2, ("y", "n"), window=chosen, name=name)
+        case "skyline":
+            made = stream.skyline(most="y", least="n", window=chosen, name=name)
+        case _:
+            made = stream.apply(chosen, lambda rows: rows[::2], Base, name=name)
+    return [made] if made.late is None else [made, made.late]
+
+
+def _met(name: str, what: str, by: tuple[str, ...], inputs: list[tw.Stream]) -> tw.Stream:
+    first, *others = inputs
+    if what == "merge":
+        return first.merge_ordered(*others, on="n", name=name)
+    if what == "pair":
+        return first.pair(*others, by=by, name=name)
+    other = others[0].map(lambda t: {"k": t.k, "rx": t.x, "ri": t.i}, name=f"{name}.right")
+    left = first.map(lambda t: {"i": t.i, "n": t.n, "k": t.k, "y": t.y}, name=f"{name}.left")
+    if not by:
+        other = other.map(lambda t: {"rx": t.rx, "ri": t.ri}, name=f"{name}.right2")
+    met = left.barrier(other, by=by and ("k",), name=name)
+    return met.map(lambda t: Base(t.ri, t.n, t.rx, t.y, "met", t.k, t.ri > 0), Base, name=f"{name}.back")
+
+
+def _joined(name: str, what: str, mine: Any, theirs: Any, inputs: list[tw.Stream]) -> Iterable[tw.Stream]:
+    left, right = inputs
+    right = right.map(lambda t: {"rk": t.k, "rn": t.n, "rx": t.x}, name=f"{name}.right")
+    own = None if mine is None else window.last(mine)
+    back = lambda t: Base(t.i, t.rn, t.rx, t.y, t.rk, t.k, t.b)
+    if what == "within":
+        left = _marked(left, "time", name)
+        if left.time != "n":
+            left = left.event_time("n", name=f"{name}.time2")
+        right = right.event_time("rn", name=f"{name}.rtime")
+        made = left.join(right, window.within(theirs or 1), mine=window.within(1), on={"k": "rk"}, name=name)
+    elif what == "band":
+        made = left.join(right, window.last(theirs), mine=own, band=("n", "rn", 1), name=name)
+    elif what == "where":
+        made = left.join(right, window.last(theirs), mine=own, where=lambda a, b: a.x > b.rx, name=name)
+    else:
+        made = left.join(right, window.last(theirs), mine=own, on={"k": "rk"}, name=name)
+    joined = made.map(back, Base, name=f"{name}.back")
+    return [joined] if made.late is None else [joined, made.late]
+
+
+def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.Stream:
+    match what:
+        case "remember":
+            return stream.custom(remember, Base, by=by, state={}, name=name)
+        case "replace":
+            return stream.custom(replace_state, Base, by=by, state=0, name=name)
+    return stream.custom(Quiet(), Base, by=by, name=name)
+
+
+_FAILING: Mapping[str, Mapping[str, Any]] = {
+    "map": pool.FAILING_MAPS,
+    "filter": pool.FAILING_PREDICATES,
+    "flat_map": pool.FAILING_FLAT_MAPS,
+    "split": pool.FAILING_SPLITS,
+    "aggregate": pool.FAILING_FLOAT_AGGREGATES,
+}
+
+
+def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy: str) -> tw.Stream:
+    chosen = _FAILING[what][function]
+    match what:
+        case "map":
+            return stream.map(chosen, Base, on_error=policy, name=name)
+        case "filter":
+            return stream.filter(chosen, on_error=policy, name=name)
+        case "flat_map":
+            return stream.flat_map(chosen, Base, on_error=policy, name=name)
+        case "split":
+            made = stream.split(chosen, 3, on_error=policy, name=name)
+            both = made[0].union(*made[1:], name=f"{name}.union")
+            return tw.Stream(both.app, both.ref, both.tuple_type, dead_letters=made[0].dead_letters)
+    others = {f: WIDER[f][-1] for f in "insykb" if f != "x"}
+    fields: dict[str, Any] = {"x": chosen, **others}
+    ordered = {f: fields[f] for f in ("i", "n", "x", "y", "s", "k", "b")}
+    return stream.aggregate(window.tumbling(count=2, by="k"), on_error=policy, name=name, **ordered)
+
+
+# Strategies
+
+
+KINDS = (
+    *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
+    *("random split", "map_batches", "delay", "lookup", "meet", "wide join", "wide join", "custom", "operator"),
+    *("operator", "policy", "policy"),
+)
+# How many streams a node takes beside the first, and how many tuples it may make of one.
+MORE_INPUTS = {"meet": 1, "wide join": 1}
+FACTOR = {"apply": 4, "lookup": 2, "wide join": 4, "custom": 2, "operator": 2, "policy": 2, "meet": 2}
+
+
+def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments, int]:
+    """The arguments of a node, and how many streams it makes."""
+    by = draw(st.sampled_from(KEYS))
+    match kind:
+        case "window":
+            which, size, step = draw(st.sampled_from(WINDOWS)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+            picks = tuple((f, draw(st.integers(0, 4))) for f in WIDER)
+            return (which, size, step, by, picks), 2 if "time" in which else 1
+        case "apply":
+            which = draw(st.sampled_from([w for w in WINDOWS if w != "running"]))
+            what = draw(st.sampled_from(("sort", "top_k", "skyline", "function")))
+            return (which, draw(st.integers(1, 4)), draw(st.integers(1, 3)), by, what), 2 if "time" in which else 1
+        case "event_time":
+            return (draw(st.integers(0, 3)),), 1
+        case "punctor":
+            return (draw(st.booleans()),), 1
+        case "dedup":
+            return (by or ("s",), draw(st.sampled_from((None, 1, 3)))), 1
+        case "sort buffer":
+            return (draw(st.integers(1, 5)),), 1
+        case "random split":
+            return (draw(st.sampled_from(((1.0, 1.0), (0.2, 0.0, 0.8)))), draw(st.integers(0, 3))), -1
+        case "lookup":
+            return (draw(st.booleans()),), 1
+        case "meet":
+            return (draw(st.sampled_from(("merge", "pair", "barrier"))), draw(st.sampled_from(((), ("k",))))), 1
+        case "wide join":
+            what = draw(st.sampled_from(("on", "band", "where", "within")))
+            mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
+            return (what, mine, theirs), 2 if what == "within" else 1
+        case "custom":
+            return (draw(st.sampled_from(("remember", "replace", "class"))), by), 1
+        case "operator":
+            policies = ("fail", "skip", "dead_letter") if failing else (None, "skip", "dead_letter")
+            policy = draw(st.sampled_from(policies))
+            return (draw(st.integers(1, 3)), by, policy), 3 if policy == "dead_letter" else 2
+        case "policy":
+            what = draw(st.sampled_from(tuple(_FAILING)))
+            function = draw(st.sampled_from(tuple(_FAILING[what])))
+            policy = draw(st.sampled_from(("skip", "dead_letter")))
+            return (what, function, policy), 2 if policy == "dead_letter" else 1
+    return (), 1
