@@ -10,15 +10,20 @@ from dataclasses import dataclass
 
 from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
-from thalweg.codegen.expressions import vector_source
+from thalweg.codegen.expressions import Writer
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.operators import Aggregate, Filter, FlatMap, Join, Map, Operator, Source, Split, StreamRef, Union
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.container import Program
 
-_IMPORTS = (
-    "import numpy as np\n\nfrom thalweg.ir.types import AttributeType\nfrom thalweg.runtime import kernels as k\n"
-)
+_IMPORTS = """\
+import math
+
+import numpy as np
+
+from thalweg.ir.types import AttributeType
+from thalweg.runtime import branches, by_value, kernels as k
+"""
 
 
 def compile_plan(plan: PhysicalPlan) -> tuple[tuple[Program, ...], ...]:
@@ -83,7 +88,7 @@ class _Module:
     def __init__(self, facts: _Facts, place: tuple[int, int]) -> None:
         self.facts, self.place = facts, place
         self.functions: list[str] = []
-        self.function_names = ["run", "k", "np", "AttributeType"]
+        self.function_names = ["run", "k", "np", "math", "branches", "by_value", "AttributeType"]
         self.body: list[str] = []
         self.names: dict[str, str] = {}
 
@@ -155,34 +160,42 @@ class _Module:
     def _single(self, name: str, expr: Expr | Record | None, operator: Operator) -> str | None:
         if expr is None or isinstance(expr, Record):
             return None
-        return self._function(name, f"return {vector_source(expr)}", text(expr), operator)
+        writer = Writer()
+        result = writer.value(expr)
+        return self._function(name, [*writer.lines, f"return {result}"], text(expr), operator)
 
     def _ports(self, name: str, expr: Expr | Record | None, count: int, operator: Operator) -> str | None:
         if expr is None or isinstance(expr, Record):
             return None
-        ports = f"return k.ports({vector_source(expr)}, n, {count}, AttributeType.INT)"
-        return self._function(name, ports, text(expr), operator)
+        writer = Writer()
+        ports = f"return k.ports({writer.value(expr)}, n, {count}, AttributeType.INT)"
+        return self._function(name, [*writer.lines, ports], text(expr), operator)
 
     def _record(self, name: str, record: Record, live: tuple[str, ...], operator: Operator) -> str:
         fields = live_fields(record, frozenset(live))
-        lines = [f"        {field!r}: {_column(expr)}," for field, expr in fields]
-        return self._function(name, "\n".join(["return {", *lines, "    }"]), text(record), operator)
+        writer = Writer()
+        sources = writer.values(expr for _, expr in fields)
+        lines = [f"    {field!r}: {_column(expr, s)}," for (field, expr), s in zip(fields, sources, strict=True)]
+        return self._function(name, [*writer.lines, "return {", *lines, "}"], text(record), operator)
 
     def _arguments(self, name: str, operator: Aggregate) -> str:
+        exprs = [fold.argument.expr if fold.argument else None for fold in operator.folds]
+        writer = Writer()
+        sources = iter(writer.values(expr for expr in exprs if expr is not None and not isinstance(expr, Record)))
         lines = []
-        for fold in operator.folds:
-            expr = fold.argument.expr if fold.argument else None
+        for fold, expr in zip(operator.folds, exprs, strict=True):
             assert not isinstance(expr, Record)
-            lines.append(f"        {'None' if expr is None else _column(expr)},  # {fold.kind}")
-        return self._function(name, "\n".join(["return [", *lines, "    ]"]), str(operator.window), operator)
+            lines.append(f"    {'None' if expr is None else _column(expr, next(sources))},  # {fold.kind}")
+        return self._function(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
 
-    def _function(self, name: str, body: str, meaning: str, operator: Operator) -> str:
+    def _function(self, name: str, body: list[str], meaning: str, operator: Operator) -> str:
         # An operator may be called like another one's function, and variables of `run` hide functions.
         name = self._free(name, {*self.names.values(), *self.function_names})
         self.function_names.append(name)
-        self.functions.append(f"def {name}(f, n):\n    # {operator.where}: {meaning}\n    {body}")
+        lines = "\n".join(f"    {line}" for line in (f"# {operator.where}: {meaning}", *body))
+        self.functions.append(f"def {name}(f, n):\n{lines}")
         return name
 
 
-def _column(expr: Expr) -> str:
-    return f"k.column({vector_source(expr)}, n, AttributeType.{expr.type.name})"
+def _column(expr: Expr, source: str) -> str:
+    return f"k.column({source}, n, AttributeType.{expr.type.name})"
