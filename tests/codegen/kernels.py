@@ -16,7 +16,8 @@ import numpy as np
 
 from thalweg.codegen.expressions import Writer
 from thalweg.engine.compare import same_bits
-from thalweg.ir.expr import RULES, Apply, Attr, Const, Expr, Rule, text
+from thalweg.ir.expr import Apply, Attr, Const, Expr, text
+from thalweg.ir.rules import RULES, Rule
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, conform
 from thalweg.runtime import branches, by_value, kernels
 from thalweg.runtime.columns import Column, from_values, to_list
@@ -85,11 +86,15 @@ def calm_values(rule: Rule) -> list[Sequence[Any]]:
     for position, values in enumerate(_CALM_OWN.get(rule[0], ())[: len(found)]):
         kind = rule[1 + position]
         if kind is INT and rule[0].startswith("math."):
-            found[position] = (1,) if rule[0] in ("math.acosh", "math.asin", "math.acos") else (2, 3)
-            found[position] = (0,) if rule[0] == "math.atanh" else found[position]
-        elif position or type(values[0]) in {INT: (int,), FLOAT: (float,), STR: (str,)}.get(kind, ()):
+            whole = {"math.acosh": (1,), "math.asin": (1,), "math.acos": (1,), "math.atanh": (0,)}
+            found[position] = whole.get(rule[0], (2, 3))
+        elif position or kind is _kind_of(values[0]):
             found[position] = values
     return found
+
+
+def _kind_of(value: object) -> AttributeType:
+    return {int: INT, float: FLOAT, str: STR, bool: BOOL}[type(value)]
 
 
 def combinations(rule: Rule, most: int = 600) -> list[tuple[Any, ...]]:

@@ -26,8 +26,8 @@ from tests.codegen.kernels import (
     text_of,
 )
 from thalweg.codegen.templates import TEMPLATES
-from thalweg.ir.expr import RULES, Attr, Const
-from thalweg.ir.rules import CAN_FALL_BACK, CAN_RAISE, Rule
+from thalweg.ir.expr import Attr, Const
+from thalweg.ir.rules import CAN_FALL_BACK, CAN_RAISE, RULES, Rule
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MIN, STR, AttributeType
 from thalweg.runtime.columns import Coded, Column, from_values
 
