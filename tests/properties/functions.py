@@ -458,9 +458,9 @@ FAILING_MAPS: dict[str, RowFunction] = {
     "overflow": lambda t: {"i": t.i + 1, "n": t.n, "x": t.x, "y": t.y, "s": t.s, "k": t.k, "b": t.b},
     "overflow_product": lambda t: Base(t.i * 2, t.n, t.x, t.y, t.s, t.k, t.b),
     "zero_divisor": lambda t: Base(t.i, t.n, t.x / t.y, t.y, t.s, t.k, t.b),
-    "number_in_branch": lambda t: Base(t.i, int(t.s) if t.k == "c" else 1, t.x, t.y, t.s, t.k, t.b),
+    "number_in_branch": lambda t: Base(t.i, int(t.s) if t.k == "b" else 1, t.x, t.y, t.s, t.k, t.b),
     "dead_letter": lambda t: Base(ord(t.k[:1]), t.n, t.x, t.y, t.k[-1], t.k, t.b),
-    "whole": lambda t: Base(int(t.x), math.floor(t.y) % 5, t.x, t.y, t.s, t.k, t.b),
+    "whole": lambda t: Base(int(t.x / t.n), math.floor(t.y) % 5, t.x, t.y, t.s, t.k, t.b),
     "power": lambda t: Base(t.i**2, t.n, t.x**t.y, 1 << t.n, t.s, t.k, t.b),
     "dead_division": lambda t: Base(10 // t.n, t.n, t.x, t.y, t.s, t.k, t.b),
     "wrong_type": lambda t: (
