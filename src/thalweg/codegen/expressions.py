@@ -27,7 +27,7 @@ class Writer:
         self.columns, self.lines = columns, list[str]()
         self._made: dict[str, str] = {}  # by the meaning of an expression: the variable that holds it
         self._uses: Counter[str] = Counter()
-        self._taken = set(taken)
+        self.names = set(taken)
 
     def values(self, exprs: Iterable[Expr]) -> list[str]:
         """Source texts of the expressions, after the statements in `lines`."""
@@ -65,8 +65,8 @@ class Writer:
         return self._made[key]
 
     def _name(self, base: str) -> str:
-        name = next(n for n in (f"{base}{i}" for i in range(1, len(self._taken) + 2)) if n not in self._taken)
-        self._taken.add(name)
+        name = next(n for n in (f"{base}{i}" for i in range(1, len(self.names) + 2)) if n not in self.names)
+        self.names.add(name)
         return name
 
     def _apply(self, expr: Apply) -> str:
@@ -135,6 +135,7 @@ def literal(const: Const) -> str:
 
 
 def _in_python(expr: Expr) -> bool:
+    """Whether CPython evaluates a part of it."""
     return any(isinstance(e, Apply) and rule(e) not in TEMPLATES for e in walk(expr))
 
 

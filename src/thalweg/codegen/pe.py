@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
+from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.expressions import Writer
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.operators import Aggregate, Filter, FlatMap, Join, Map, Operator, Source, Split, StreamRef, Union
@@ -22,7 +23,7 @@ import math
 import numpy as np
 
 from thalweg.ir.types import AttributeType
-from thalweg.runtime import branches, by_value, kernels as k
+from thalweg.runtime import branches, by_value, chains, kernels as k
 """
 
 
@@ -88,17 +89,22 @@ class _Module:
     def __init__(self, facts: _Facts, place: tuple[int, int]) -> None:
         self.facts, self.place = facts, place
         self.functions: list[str] = []
-        self.function_names = ["run", "k", "np", "math", "branches", "by_value", "AttributeType"]
+        self.function_names = ["run", "k", "np", "math", "branches", "by_value", "chains", "AttributeType"]
         self.body: list[str] = []
         self.names: dict[str, str] = {}
 
     def source(self, title: str, operators: list[Operator]) -> str:
         for operator in operators:
             self._identify(operator)
+        sent = {wire.stream for wire in self.facts.plan.wires}
+        found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent)
+        chains = {chain[-1].name: chain for chain in found}
+        inside = {operator.name for chain in found for operator in chain[:-1]}
         for operator in operators:
-            self.body.append(f"    # {operator.name}: {operator.kind}, {operator.where}")
-            self.body += [f"    {line}" for line in self._call(operator)]
-            self.body += [f"    {line}" for line in self._emits(operator)]
+            if operator.name in inside:
+                continue
+            lines = self._chain(chains[operator.name]) if operator.name in chains else self._one(operator)
+            self.body += [f"    {line}" for line in (*lines, *self._emits(operator))]
         header = f"# {title} of {self.facts.plan.graph.name}: {' '.join(o.name for o in operators)} (generated)"
         run = "\n".join(["def run(pe, inputs):", *self.body])
         return "\n\n\n".join([f"{header}\n\n{_IMPORTS}", *self.functions, run]) + "\n"
@@ -124,6 +130,23 @@ class _Module:
     def _emits(self, operator: Operator) -> list[str]:
         streams = [StreamRef(operator.name, port) for port in range(len(operator.outputs))]
         return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
+
+    def _one(self, operator: Operator) -> list[str]:
+        return [f"# {operator.name}: {operator.kind}, {operator.where}", *self._call(operator)]
+
+    def _chain(self, chain: list[Operator]) -> list[str]:
+        first, last = chain[0], chain[-1]
+        live = self.facts.live
+        body = ChainWriter(chain, live, chain_inputs(first, live)).finish(last)
+        kernel = self._function(f"{self.names[last.name]}_chain", body, " ".join(o.name for o in chain), last)
+        one_by_one = [line for operator in chain for line in self._one(operator)]
+        var = self.names[last.name]
+        return [
+            f"# {' '.join(o.name for o in chain)}: in one kernel, or one by one where that falls back",
+            f"{var} = pe.chain({self._input(first, 0)}, {kernel})",
+            f"if {var} is pe.FELL_BACK:",
+            *(f"    {line}" for line in one_by_one),
+        ]
 
     def _call(self, operator: Operator) -> list[str]:
         name, var = operator.name, self.names[operator.name]

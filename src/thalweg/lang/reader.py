@@ -18,7 +18,7 @@ from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.expr import Attr, Const, Expr, Record
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, TupleType
 from thalweg.lang.captured import Captured, Opaque, static_attribute
-from thalweg.lang.tuples import Tuple
+from thalweg.lang.tuples import Tuple, plain
 from thalweg.lang.typed import Typed, Value, constant
 
 MAX_DEPTH = 8  # of calls of the user's own functions
@@ -444,6 +444,8 @@ class _Call:
 
     def _constructed(self, node: ast.Call, made: type[Tuple]) -> Record:
         declared = made.tuple_type
+        if not plain(made):
+            raise Opaque(f"{declared.name} has an __init__ of its own")
         given = dict(zip(declared.names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
         if len(node.args) + len(node.keywords) != len(given) or given.keys() != set(declared.names):
             raise Opaque(f"it does not give each attribute of {declared.name} once")

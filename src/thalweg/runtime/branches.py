@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.ir.types import STR, AttributeType
-from thalweg.runtime.columns import DTYPES, Array, Coded, Column, take
+from thalweg.runtime.columns import DTYPES, Array, Coded, take
 from thalweg.runtime.kernels import Fallback
 
 Branch = Callable[[Mapping[str, Any], int], Any]
@@ -79,11 +79,3 @@ def _shared(a: Coded | str, b: Coded | str) -> tuple[pa.Array, Any, Any]:
     new = table < 0
     table[new] = np.arange(len(values_a), len(values_a) + int(new.sum()))
     return pa.concat_arrays([values_a, values_b.filter(pa.array(new))]), codes_a, table[codes_b]
-
-
-def kept(mask: Any, rows: int) -> Column | None:
-    """The rows that a predicate keeps; None: all of them."""
-    if not isinstance(mask, np.ndarray):
-        return None if mask else np.zeros(0, np.int64)
-    found = np.flatnonzero(mask)
-    return None if len(found) == rows else found

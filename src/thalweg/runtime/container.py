@@ -18,7 +18,7 @@ from thalweg.errors import Where
 from thalweg.ir.operators import Aggregate, FlatMap, Join, Map, Operator, fold_name
 from thalweg.ir.plan import Route
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.runtime import aggregate, join, rows
+from thalweg.runtime import aggregate, join, loops, rows
 from thalweg.runtime.aggregate import Groups
 from thalweg.runtime.columns import Array, Column, take
 from thalweg.runtime.folds import group_order
@@ -30,6 +30,7 @@ from thalweg.runtime.state import BucketStore, State, Table
 
 Columns = Mapping[str, Column]
 VectorFunction = Callable[[Columns, int], Any]
+ChainKernel = Callable[[Columns, int], tuple[Array | None, Columns]]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def compile_program(program: Program) -> Callable[..., None]:
 class Container:
     """One PE at work on one channel in one epoch."""
 
+    FELL_BACK = object()
+
     def __init__(self, program: Program, store: BucketStore | None = None) -> None:
         self.program = program
         self._run = compile_program(program)
@@ -135,6 +138,17 @@ class Container:
         """The frame as one branch of a fan-out whose branches meet again."""
         return None if frame is None else frame.with_sub(index)
 
+    def chain(self, frame: Frame | None, kernel: ChainKernel) -> Frame | object | None:
+        """Several maps and filters in one kernel; FELL_BACK where it cannot do this frame."""
+        if frame is None:
+            return None
+        try:
+            kept, columns = kernel(frame.columns, len(frame))
+        except Fallback:
+            return self.FELL_BACK
+        left = frame.with_columns({})
+        return _some((left if kept is None else left.take(kept)).with_columns(columns))
+
     def filter(
         self, name: str, frame: Frame | None, predicate: VectorFunction | None, live: Sequence[str]
     ) -> Frame | None:
@@ -144,7 +158,10 @@ class Container:
         if mask is not None:
             kept = np.asarray(mask) if isinstance(mask, np.ndarray) else np.full(len(frame), mask)
             return _some(frame.select(live).where(kept))
-        truths = self._rows(name, frame, bool)
+        function = self._function(name)
+        truths, error = loops.filter_rows(function, frame, self.program.input_types[name])
+        if error is not None:
+            self._fail(name, frame, len(truths), error)
         return _some(frame.select(live).where(np.array(truths + [False] * (len(frame) - len(truths)), np.bool_)))
 
     def map(self, name: str, frame: Frame | None, fields: VectorFunction | None, live: Sequence[str]) -> Frame | None:
@@ -155,9 +172,10 @@ class Container:
             return frame.with_columns({n: columns[n] for n in live})
         operator = self.program.operators[name]
         assert isinstance(operator, Map)
-        into = operator.outputs[0]
-        values = self._rows(name, frame, lambda result: rows.unpack(result, into))
-        return _some(frame.window(0, len(values)).with_columns(rows.columns_of(values, into)).select(live))
+        mapped = loops.map_rows(self._function(name), frame, self.program.input_types[name], operator.outputs[0])
+        if mapped.error is not None:
+            self._fail(name, frame, mapped.rows, mapped.error)
+        return _some(frame.window(0, mapped.rows).with_columns(mapped.columns).select(live))
 
     def flat_map(self, name: str, frame: Frame | None, live: Sequence[str]) -> Frame | None:
         if frame is None:
@@ -264,10 +282,14 @@ class Container:
         except Fallback:
             return None
 
+    def _function(self, name: str) -> Callable[[Any], Any]:
+        operator: Any = self.program.operators[name]
+        function: Callable[[Any], Any] = operator.function.callable
+        return function
+
     def _rows(self, name: str, frame: Frame, convert: Callable[[Any], Any]) -> list[Any]:
         """The converted results of the operator's function, up to the first tuple that fails."""
-        operator: Any = self.program.operators[name]
-        function = operator.function.callable
+        function = self._function(name)
         return self._each(
             name, frame, rows.rows(frame, self.program.input_types[name]), lambda row: convert(function(row))
         )
