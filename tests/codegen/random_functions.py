@@ -66,7 +66,9 @@ class Source:
         rule = self.draw(st.sampled_from(_BY_RESULT[kind]))
         operands = [self.expr(operand, depth - 1) for operand in rule[1:]]
         if rule[0] == "in":
-            operands[1:] = [c for c in _LITERALS[next(k for k in rule[1:])] if c != "math.nan"][: self.draw(st.integers(1, 5))]
+            operands[1:] = [c for c in _LITERALS[next(k for k in rule[1:])] if c != "math.nan"][
+                : self.draw(st.integers(1, 5))
+            ]
         if rule[0] in _SMALL and len(operands) > 1 and rule[1:] != (FLOAT, FLOAT):
             operands[1] = self.draw(st.sampled_from(_SMALL[rule[0]]))
         if rule[0] == "*" and STR in rule:

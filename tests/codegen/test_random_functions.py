@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import random
 import tempfile
 from collections import Counter
@@ -70,9 +71,9 @@ def imported(folder: Path, source: str) -> Callable[[Any], Any]:
 
 
 @settings(
-    max_examples=400,
+    max_examples=int(os.environ.get("THALWEG_CASES", "2000")) // 5 + 100,
     deadline=None,
-    derandomize=True,
+    derandomize="THALWEG_EXPLORE" not in os.environ,
     database=None,
     phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
