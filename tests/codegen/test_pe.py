@@ -95,3 +95,68 @@ def test_a_plan_compiles_to_readable_modules(tmp_path: Path) -> None:
     assert program.source.startswith("# pe 0.0 of app: items large (generated)\n")
     assert "return (f['i'] > 1)" in program.source
     assert "test_pe.py:" in program.source, "the user's line stands beside what was made of it"
+
+
+def chained(graph: LogicalGraph) -> list[str]:
+    """The chains of the plan's only PE, as its source says."""
+    ((program,),) = compile_plan(make_plan(graph))
+    lines = program.source.splitlines()
+    return [line.split(":")[0].strip(" #") for line in lines if line.endswith("one by one where that falls back")]
+
+
+def test_a_chain_is_one_kernel(tmp_path: Path) -> None:
+    app, stream = items(tmp_path)
+    kept = stream.map(lambda t: {"a": t.i % 7, "s": t.s, "dead": t.i}, name="a").filter(lambda t: t.s == "a", name="b")
+    kept.map(lambda t: {"a": t.a + 1, "one": 1}, name="c").filter(lambda t: t.one == 1, name="d").sink(
+        tw.collect(), name="out"
+    )
+    graph = app.graph()
+    assert chained(graph) == ["a b c d"]
+    assert check(graph)["out"] == [(2, 1), (2**62 % 7 + 1, 1)]
+
+
+def test_what_ends_a_chain(tmp_path: Path) -> None:
+    app, stream = items(tmp_path)
+    a = stream.map(lambda t: {"a": t.i % 5, "s": t.s}, name="a").filter(lambda t: t.a != 9, name="b")
+    a.filter(lambda t: t.s == "a", name="left").map(lambda t: {"a": t.a}, name="left2").sink(tw.collect(), name="one")
+    right = a.filter(lambda t: hash(t.s) != 0, name="opaque").map(lambda t: {"a": -t.a}, name="right")
+    right.sink(tw.collect(), name="two")
+    right.filter(lambda t: t.a < -1, name="more").sink(tw.collect(), name="three")
+    graph = app.graph()
+    assert chained(graph) == ["a b", "left left2"]
+    assert check(graph) == {"one": [(1,), (4,)], "two": [(-1,), (-2,), (-4,)], "three": [(-2,), (-4,)]}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 2**62])
+def test_a_chain_of_filters(tmp_path: Path, limit: int) -> None:
+    """Whether few rows, most rows, all or none stay, and whether what follows may see the others."""
+    app, stream = items(tmp_path)
+    kept = stream.filter(lambda t: t.i > limit, name="a").filter(lambda t: t.s != "c", name="b")
+    kept = kept.filter(lambda t: FLAG, name="c").map(lambda t: {"x": t.i * 0.5, "i": t.i}, name="d")
+    kept.map(lambda t: {"y": t.x / (t.i - limit), "z": t.x}, name="e").sink(tw.collect(), name="out")
+    graph = app.graph()
+    assert chained(graph) == ["a b c d e"]
+    assert len(check(graph)["out"]) == {0: 3, 1: 2, 2: 1, 2**62: 0}[limit]
+
+
+def test_a_chain_that_falls_back_runs_one_by_one(tmp_path: Path) -> None:
+    app, stream = items(tmp_path)
+    bigger = stream.map(lambda t: {"a": t.i * 4, "s": t.s}, name="a").filter(lambda t: t.a > 4, name="b")
+    bigger.map(lambda t: {"s": t.s}, name="c").sink(tw.collect(), name="out")
+    graph = app.graph()
+    epochs = cut_all(graph, 2)
+    expected, found = run_reference(graph, epochs), run_local(make_plan(graph), epochs)
+    assert difference(expected, found) is None
+    assert expected.error is not None
+    assert expected.error.operator == "a"
+
+
+def test_a_dead_field_that_raises_in_a_chain(tmp_path: Path) -> None:
+    app, stream = items(tmp_path)
+    both = stream.map(lambda t: {"a": t.i, "dead": 1 // (t.i - 2)}, name="a")
+    both.filter(lambda t: t.a != 2, name="b").map(lambda t: {"a": t.a}, name="c").sink(tw.collect(), name="out")
+    graph = app.graph()
+    epochs = cut_all(graph, 2)
+    expected, found = run_reference(graph, epochs), run_local(make_plan(graph), epochs)
+    assert difference(expected, found) is None
+    assert expected.error is not None

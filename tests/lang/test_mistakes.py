@@ -99,7 +99,7 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: source().aggregate(window.running(), s=agg.any("kind") + 1), "cannot be combined by +", "numbers", None),
     (lambda: source().aggregate(window.running(), s=agg.count() + untyped(None)), "combined with numbers", None, None),
     (lambda: source().aggregate(window.running(), s=agg.count() * 2**63), "combined with numbers", "64-bit int", None),
-    (lambda: source().aggregate(window.running(), s=agg.sum(lambda t: len(t.kind))), "cannot be read", None, ".map()"),
+    (lambda: source().aggregate(window.running(), s=agg.sum(lambda t: hash(t.kind))), "cannot be read", None, ".map()"),
     (lambda: source().aggregate(window.running(), s=untyped(1)), "not an aggregate", None, None),
     (
         lambda: source().aggregate(window.running(), **untyped({"a b": agg.count()})),

@@ -27,7 +27,16 @@ MUST_BE_SEEN = (
     *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
     *("window sliding", "window running"),
-    *("kernel", "row path", "fallback", "aggregate kernel", "aggregate fallback", "aggregate field fallback"),
+    *(
+        "chain kernel",
+        "chain fallback",
+        "kernel",
+        "row path",
+        "fallback",
+        "aggregate kernel",
+        "aggregate fallback",
+        "aggregate field fallback",
+    ),
     *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *("through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
@@ -101,7 +110,16 @@ def watch(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(ProcessRun, "_frame", counted_frame)
     patch.setattr(Container, "dead_letters", counted_letters)
+
+    chain = Container.chain
+
+    def counted_chain(self: Container, frame: Any, kernel: Any) -> Any:
+        result = chain(self, frame, kernel)
+        seen["chain fallback" if result is Container.FELL_BACK else "chain kernel"] += frame is not None
+        return result
+
     patch.setattr(Container, "_vector", counted_vector)
+    patch.setattr(Container, "chain", counted_chain)
     patch.setattr(Container, "_aggregate_rows", _counted(Container._aggregate_rows, "aggregate fallback"))
     patch.setattr(Container, "_field_rows", _counted(Container._field_rows, "aggregate field fallback"))
     patch.setattr(Container, "_fail", _counted(Container._fail, "failed tuple"))

@@ -6,8 +6,10 @@ return has `Base`'s attributes again, so any operator can follow any other. `n` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,11 +44,44 @@ CHOSEN = True
 WORD = "a"
 
 
+WORDS = ["a", "日本語", "ab"]
+
+
 def helper(t: Any) -> int:
-    return len(t.s) + int(abs(t.n) % 5)
+    """Opaque: it makes a list."""
+    return len(list(t.s)) + int(abs(t.n) % 5)
+
+
+def readable_helper(t: Any, factor: int = 2) -> int:
+    size = len(t.s) * factor
+    return min(size, 9) + int(abs(t.n) % 5)
+
+
+def grade(value: float, *, low: float = 0.25) -> str:
+    if value != value:
+        return "nan"
+    if value < low:
+        return "low"
+    return "high" if value > HALF else ""
 
 
 # Predicates
+
+
+def two_statements(t: Any) -> bool:
+    far = t.n > 1
+    return bool(far or t.b)
+
+
+def early_predicate(t: Any) -> Any:
+    """`share` may raise, but only where the first test lets it be computed."""
+    if not t.n:
+        return t.b
+    share = t.x / t.n
+    if share > HALF:
+        return t.k != "b"
+    return share == share
+
 
 ANALYZABLE_PREDICATES: dict[str, RowFunction] = {
     "int_above": lambda t: t.n > 0,
@@ -73,6 +108,22 @@ ANALYZABLE_PREDICATES: dict[str, RowFunction] = {
     "modulo": lambda t: t.i % 2 == 0,
     "overflow_inside": lambda t: t.i * t.i > 4,
     "neg_and_abs": lambda t: -t.n < abs(t.i - 1),
+    "truth_of_text": lambda t: t.k,
+    "truth_of_int": lambda t: t.n,
+    "truth_of_float": lambda t: not t.x or t.s,
+    "membership": lambda t: t.k in ("a", "b") or t.n in {1, 2.0, 7} or t.x in (0, 0.5),
+    "membership_of_captured": lambda t: t.s not in WORDS,
+    "text_methods": lambda t: t.s.strip().upper().startswith("A") or t.s.isalpha(),
+    "text_order": lambda t: t.s < t.k or t.k >= "b",
+    "text_in_text": lambda t: t.k in t.s,
+    "calls_readable": lambda t: readable_helper(t) > 2 or grade(t.y) == "low",
+    "bits": lambda t: (t.n << 2 | 1) & 6 != 4 and ~t.i ^ t.n >> 1 != 0,
+    "guarded_logarithm": lambda t: t.y > 0 and math.log(t.y) > -0.5,
+    "float_floor": lambda t: t.y != 0 and (t.x // t.y == 1.0 or t.x % t.y < 0.25),
+    "two_statements": two_statements,
+    "early": early_predicate,
+    "least": lambda t: min(t.x, t.y, 0.5) < max(t.x, -1.0),
+    "mixed_least": lambda t: 1.0 * min(t.x, t.i) < 2.0,
 }
 
 
@@ -83,19 +134,10 @@ def try_predicate(t: Any) -> bool:
         return True
 
 
-def two_statements(t: Any) -> bool:
-    far = t.n > 1
-    return bool(far or t.b)
-
-
 OPAQUE_PREDICATES: dict[str, RowFunction] = {
     "calls_helper": lambda t: helper(t) > 2,
-    "truth_of_text": lambda t: t.k,
-    "truth_of_int": lambda t: t.n,
-    "membership": lambda t: t.k in ("a", "b"),
     "comprehension": lambda t: any(c == "a" for c in t.s),
     "with_try": try_predicate,
-    "two_statements": two_statements,
 }
 
 # Maps
@@ -156,6 +198,59 @@ ANALYZABLE_MAPS: dict[str, RowFunction] = {
     "another_order": lambda t: {"b": t.b, "k": t.k, "s": t.s, "y": t.y, "x": t.x - 1.5, "n": t.n, "i": t.i},
 }
 
+
+def statements_map(t: Any) -> Any:
+    """Several statements, one of which reads what the result does not need."""
+    word = t.s.strip().lower()
+    unused = t.y  # noqa: F841
+    size = len(word)
+    if size > 3:
+        word = word[:3] + "…"
+        size -= 1
+    elif t.b:
+        size += abs(t.n)
+    return Base(t.i, size % 7, t.x, 0.5, word, t.k, size > 2)
+
+
+def branching_map(t: Any) -> Any:
+    if t.k == "a":
+        return {"i": t.i, "n": t.n, "x": t.x, "y": t.y, "s": t.s, "k": t.k.upper(), "b": True}
+    if t.y == 0 or t.y != t.y:
+        return Base(t.n, 1, t.x, 1.0, "zero", t.k, False)
+    ratio = t.x / t.y
+    return Base(int(ratio) if abs(ratio) < 1000 else THREE, t.n, ratio, t.y, grade(ratio), t.k, t.b)
+
+
+ANALYZABLE_MAPS |= {
+    "statements": statements_map,
+    "branching": branching_map,
+    "texts": lambda t: Base(
+        t.s.find("a"), len(t.k), t.x, t.y, f"{t.s}é{t.n}", (t.k or "none").replace("b", "bb"), t.k in t.s
+    ),
+    "pairs_of_text": lambda t: Base(t.i, len(t.s + t.k) % 5, t.x, t.y, t.s + "|" + t.k, min(t.k, t.s), t.s < t.k),
+    "chosen_text": lambda t: Base(t.i, t.n, t.x, t.y, t.s if t.b else t.k, t.k if t.n > 0 else "c", t.b),
+    "numbers": lambda t: Base(
+        t.n**2 + (t.n << 3) - (t.n & 5),
+        round(t.y) if abs(t.y) < 5 else 2,
+        math.sqrt(abs(t.x)) + math.floor(HALF),
+        t.x if t.b else 0,
+        str(t.n),
+        t.k,
+        math.isfinite(t.x),
+    ),
+    "exponentials": lambda t: Base(
+        t.i,
+        t.n,
+        math.exp(t.x) if t.x < 100 else 1.0,
+        math.sin(t.y) if math.isfinite(t.y) else math.pi,
+        f"{t.y:.3f}",
+        t.k,
+        t.b,
+    ),
+    "int_for_float": lambda t: {"i": t.i, "n": t.n, "x": t.n, "y": t.i, "s": t.s, "k": t.k, "b": t.b},
+    "calls": lambda t: Base(t.i, readable_helper(t), t.x, max(t.x, 0), grade(t.x, low=-1.0), t.k, t.n > 1),
+}
+
 # Maps that read little: what stands before them computes attributes that nobody needs.
 NARROW_MAPS: dict[str, RowFunction] = {
     "only_n_and_k": lambda t: Base(t.n, t.n, HALF, 0.25, WORD, t.k, True),
@@ -177,11 +272,11 @@ def with_try(t: Any) -> dict[str, Any]:
 
 OPAQUE_MAPS: dict[str, RowFunction] = {
     "helper": lambda t: Base(t.i, helper(t), t.x * 2.0, t.y, t.s, t.k, t.n > 1),
-    "formatted": lambda t: {"i": t.i, "n": t.n, "x": t.x, "y": t.y, "s": f"{t.s}é{t.n}", "k": t.k, "b": t.b},
+    "joined": lambda t: {"i": t.i, "n": t.n, "x": t.x, "y": t.y, "s": "é".join([t.s, t.k]), "k": t.k, "b": t.b},
     "comprehension": lambda t: {name: getattr(t, name) for name in ("b", "k", "s", "y", "x", "n", "i")},
     "namespace": lambda t: SimpleNamespace(i=t.i, n=t.n, x=t.x, y=t.y, s=t.k, k=t.k[:1], b=t.b, more=1),
     "itself": lambda t: t,
-    "int_for_float": lambda t: {"i": t.i, "n": t.n, "x": t.n, "y": t.i, "s": t.s, "k": t.k, "b": t.b},
+    "int_for_some_floats": lambda t: {"i": t.i, "n": t.n, "x": [t.n, t.x][t.b], "y": t.i, "s": t.s, "k": t.k, "b": t.b},
     "with_try": with_try,
 }
 
@@ -213,7 +308,9 @@ SPLITS: dict[str, RowFunction] = {
     "choice": lambda t: 0 if t.b else 2,
     "constant": lambda t: 1,
     "overflow_inside": lambda t: (t.i * t.i + t.n) % 3,
-    "opaque": lambda t: len(t.s) % 3,
+    "text": lambda t: len(t.s) % 3,
+    "branches": lambda t: 2 if t.k in ("a", "c") else 1 if t.s else t.b + 0,
+    "opaque": lambda t: len([t.s]) % 3,
 }
 
 # Aggregates by the type of their result. `n` keeps to the small ones.
@@ -341,17 +438,31 @@ def fail_midway(t: Any) -> Iterator[Any]:
     yield Base(t.i, 6 // t.n, t.x, t.y, t.s, t.k, t.b)
 
 
+def unused_quotient(t: Any) -> bool:
+    share = t.x / t.y
+    if t.n > 2:
+        return True
+    return bool(share != 0.5)
+
+
 FAILING_PREDICATES: dict[str, RowFunction] = {
     "zero_int_divisor": lambda t: 10 // t.n > 1,
     "zero_modulus": lambda t: t.i % t.n == 0,
     "zero_float_divisor": lambda t: t.x / t.y > 0.5,
     "raises": raise_on_word,
-    "method": lambda t: t.doubled() > 1.0,  # only tuples of a declared type have methods
+    "unused_quotient": unused_quotient,
+    "letter": lambda t: t.k[0] != "b",
+    "logarithm": lambda t: math.log(t.n + 1) < 1.0,
+    "method": lambda t: methodcaller("doubled")(t) > 1.0,  # only tuples of a declared type have methods
 }
 FAILING_MAPS: dict[str, RowFunction] = {
     "overflow": lambda t: {"i": t.i + 1, "n": t.n, "x": t.x, "y": t.y, "s": t.s, "k": t.k, "b": t.b},
     "overflow_product": lambda t: Base(t.i * 2, t.n, t.x, t.y, t.s, t.k, t.b),
     "zero_divisor": lambda t: Base(t.i, t.n, t.x / t.y, t.y, t.s, t.k, t.b),
+    "number_in_branch": lambda t: Base(t.i, int(t.s) if t.k == "b" else 1, t.x, t.y, t.s, t.k, t.b),
+    "dead_letter": lambda t: Base(ord(t.k[:1]), t.n, t.x, t.y, t.k[-1], t.k, t.b),
+    "whole": lambda t: Base(int(t.x / t.n), math.floor(t.y) % 5, t.x, t.y, t.s, t.k, t.b),
+    "power": lambda t: Base(t.i**2, t.n, t.x**t.y, 1 << t.n, t.s, t.k, t.b),
     "dead_division": lambda t: Base(10 // t.n, t.n, t.x, t.y, t.s, t.k, t.b),
     "wrong_type": lambda t: (
         {"i": t.i, "n": t.n, "x": str(t.x) if t.n == 2 else 1.0, "y": t.y, "s": t.s} | {"k": t.k, "b": t.b}

@@ -104,6 +104,6 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
 
 def test_the_cases_reached_everything() -> None:
     """Runs last: a strategy that no longer reaches a path would make the tests above blind."""
-    if not all(seen[f"cases of {test}"] >= 50 for test in ("plan invariance", "cut invariance", "errors")):
+    if not (seen["cases of plan invariance"] >= 1000 and seen["cases of cut invariance"] and seen["cases of errors"]):
         pytest.skip("too few cases ran to judge their reach")
     assert [fact for fact in MUST_BE_SEEN if not seen[fact]] == []

@@ -1,56 +1,151 @@
-"""Expressions to numpy source text, by one template per rule of the allow-list."""
+"""Expressions to the source text of a kernel.
+
+A kernel is a function of columns `f` and their length `n`. What numpy does exactly is numpy text (`codegen.templates`);
+the rest is a small Python function that `by_value.each` calls per distinct value or per row. What an expression uses
+twice is computed once. A branch that may fall back, or that Python evaluates, is a function of its own, so that it can
+be computed for the rows that take it only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from thalweg.ir.expr import COMPARISONS, RULES, Apply, Attr, Const, Expr, Rule
-from thalweg.ir.types import BOOL, FLOAT, INT, STR
+from thalweg.codegen.templates import TEMPLATES
+from thalweg.ir.expr import Apply, Attr, Const, Expr, can_fall_back, reads, rule, text, walk
+from thalweg.ir.rules import python_source
+from thalweg.ir.types import BOOL, STR
 
-
-def _templates() -> dict[Rule, str]:
-    made: dict[Rule, str] = {}
-    checked = {"+": "add_int", "-": "sub_int", "*": "mul_int", "//": "floordiv_int", "%": "mod_int"}
-    for op, name in checked.items():
-        made[op, INT, INT] = f"k.{name}({{0}}, {{1}})"
-    for a, b in ((INT, FLOAT), (FLOAT, INT), (FLOAT, FLOAT)):
-        for op in ("+", "-", "*"):
-            made[op, a, b] = f"({{0}} {op} {{1}})"
-        made["/", a, b] = "({0} / k.nonzero({1}))"
-        left = "k.exact({0})" if a is INT else "{0}"
-        right = "k.exact({1})" if b is INT else "{1}"
-        for op in COMPARISONS:
-            made[op, a, b] = f"({left} {op} {right})"
-    made["/", INT, INT] = "(k.exact({0}) / k.exact(k.nonzero({1})))"
-    for op in COMPARISONS:
-        made[op, INT, INT] = f"({{0}} {op} {{1}})"
-    made["==", STR, STR] = "k.same_text({0}, {1})"
-    made["!=", STR, STR] = "np.logical_not(k.same_text({0}, {1}))"
-    for op in ("==", "!="):
-        made[op, BOOL, BOOL] = f"({{0}} {op} {{1}})"
-    made["and", BOOL, BOOL] = "({0} & {1})"
-    made["or", BOOL, BOOL] = "({0} | {1})"
-    made["not", BOOL] = "np.logical_not({0})"
-    made["neg", INT], made["neg", FLOAT] = "k.neg_int({0})", "(-{0})"
-    made["abs", INT], made["abs", FLOAT] = "k.abs_int({0})", "abs({0})"
-    for kind in (INT, FLOAT, BOOL):
-        made["if", BOOL, kind, kind] = "k.choose({0}, {1}, {2})"
-    return made
+_INDENT = "    "
 
 
-TEMPLATES: Mapping[Rule, str] = _templates()
-assert TEMPLATES.keys() == RULES.keys()
+class Writer:
+    """Writes the statements of one kernel; `columns` says where an attribute stands, if not in `f`."""
+
+    def __init__(self, columns: Mapping[str, str] | None = None, *, taken: Iterable[str] = ()) -> None:
+        self.columns, self.lines = columns, list[str]()
+        self._made: dict[str, str] = {}  # by the meaning of an expression: the variable that holds it
+        self._uses: Counter[str] = Counter()
+        self.names = set(taken)
+
+    def values(self, exprs: Iterable[Expr]) -> list[str]:
+        """Source texts of the expressions, after the statements in `lines`."""
+        found = list(exprs)
+        self._count(found)
+        return [self._value(expr) for expr in found]
+
+    def value(self, expr: Expr) -> str:
+        return self.values([expr])[0]
+
+    def _count(self, exprs: Iterable[Expr]) -> None:
+        """How often each expression is used, not counting uses inside of something that is itself made only once."""
+        for expr in exprs:
+            if not isinstance(expr, Apply):
+                continue
+            key = text(expr)
+            self._uses[key] += 1
+            if self._uses[key] == 1 and not _of_one_text(expr):
+                self._count(expr.operands[:1] if _is_lazy(expr) else expr.operands)
+
+    def _value(self, expr: Expr) -> str:
+        match expr:
+            case Attr(name):
+                return f"f[{name!r}]" if self.columns is None else self.columns[name]
+            case Const():
+                return literal(expr)
+        key = text(expr)
+        if key in self._made:
+            return self._made[key]
+        source = self._apply(expr)
+        if self._uses[key] < 2:
+            return source
+        self._made[key] = self._name("v")
+        self.lines.append(f"{self._made[key]} = {source}")
+        return self._made[key]
+
+    def _name(self, base: str) -> str:
+        name = next(n for n in (f"{base}{i}" for i in range(1, len(self.names) + 2)) if n not in self.names)
+        self.names.add(name)
+        return name
+
+    def _apply(self, expr: Apply) -> str:
+        if _of_one_text(expr) or rule(expr) not in TEMPLATES:
+            return self._each(expr)
+        if _is_lazy(expr):
+            return self._lazy(expr)
+        operands = [self._value(operand) for operand in expr.operands]
+        return TEMPLATES[rule(expr)].format(*operands, all=", ".join(operands))
+
+    def _each(self, expr: Apply) -> str:
+        """A call of a Python function over what is not part of it."""
+        arguments: dict[str, str] = {}
+        whole = _of_one_text(expr)
+
+        def inner(e: Expr) -> str:
+            if isinstance(e, Const):
+                return literal(e)
+            own = isinstance(e, Apply) and (
+                whole or (not _of_one_text(e) and rule(e) not in TEMPLATES and self._uses[text(e)] < 2)
+            )
+            if own or e is expr:
+                assert isinstance(e, Apply)
+                return python_source(e.op, [inner(operand) for operand in e.operands])
+            return arguments.setdefault(self._value(e), f"a{len(arguments)}")
+
+        body = inner(expr)
+        parameters = ", ".join(arguments.values())
+        direct = re.fullmatch(r"([a-z][\w.]*)\((.*)\)", body)
+        function = direct[1] if direct and direct[2] == parameters else f"lambda {parameters}: {body}"
+        return f"by_value.each({', '.join([function, f'AttributeType.{expr.type.name}', *arguments])})"
+
+    def _lazy(self, expr: Apply) -> str:
+        """`a and b` is `b if a else False`."""
+        test, *branches = expr.operands
+        if expr.op == "and":
+            branches = [branches[0], Const(False, BOOL)]
+        elif expr.op == "or":
+            branches = [Const(True, BOOL), branches[0]]
+        condition = self._value(test)
+        functions = [self._branch(branch) for branch in branches]
+        needed = sorted(frozenset().union(*map(reads, branches)))
+        columns = ", ".join(f"{name!r}: {self._column(name)}" for name in needed)
+        how = "apart" if any(_in_python(branch) for branch in branches) else "lazy"
+        return f"branches.{how}({condition}, {', '.join(functions)}, {{{columns}}}, n, AttributeType.{expr.type.name})"
+
+    def _column(self, name: str) -> str:
+        return f"f[{name!r}]" if self.columns is None else self.columns[name]
+
+    def _branch(self, expr: Expr) -> str:
+        inner = Writer()
+        result = inner.value(expr)
+        if not inner.lines:
+            return f"lambda f, n: {result}"
+        name = self._name("branch")
+        self.lines.append(f"def {name}(f, n):")
+        self.lines += [f"{_INDENT}{line}" for line in (*inner.lines, f"return {result}")]
+        return name
 
 
-def vector_source(expr: Expr) -> str:
-    """Source text that evaluates the expression over the columns `f`."""
-    match expr:
-        case Attr(name):
-            return f"f[{name!r}]"
-        case Const(value) if isinstance(value, float):
-            return f"float({str(value)!r})" if value != value or value in (float("inf"), float("-inf")) else repr(value)
-        case Const(value):
-            return repr(value)
-        case Apply(op, operands):
-            rule: Rule = (op, *(operand.type for operand in operands))
-            return TEMPLATES[rule].format(*map(vector_source, operands))
+def literal(const: Const) -> str:
+    value = const.value
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f"float({str(value)!r})"
+    return f"({value!r})" if isinstance(value, int | float) and str(value).startswith("-") else repr(value)
+
+
+def _in_python(expr: Expr) -> bool:
+    """Whether CPython evaluates a part of it."""
+    return any(isinstance(e, Apply) and rule(e) not in TEMPLATES for e in walk(expr))
+
+
+def _of_one_text(expr: Expr) -> bool:
+    """Whether Python had better evaluate all of it, once for each distinct value of one string."""
+    if not _in_python(expr):
+        return False
+    leaves = {e for e in walk(expr) if isinstance(e, Attr)}
+    return len(leaves) == 1 and leaves.pop().type is STR
+
+
+def _is_lazy(expr: Apply) -> bool:
+    return expr.op in ("if", "and", "or") and any(can_fall_back(b) or _in_python(b) for b in expr.operands[1:])

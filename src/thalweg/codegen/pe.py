@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
-from thalweg.codegen.expressions import vector_source
+from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
+from thalweg.codegen.expressions import Writer
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.operators import (
     Aggregate,
@@ -34,9 +35,14 @@ from thalweg.ir.operators import (
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.container import Program
 
-_IMPORTS = (
-    "import numpy as np\n\nfrom thalweg.ir.types import AttributeType\nfrom thalweg.runtime import kernels as k\n"
-)
+_IMPORTS = """\
+import math
+
+import numpy as np
+
+from thalweg.ir.types import AttributeType
+from thalweg.runtime import branches, by_value, chains, kernels as k
+"""
 
 
 def compile_plan(plan: PhysicalPlan) -> tuple[tuple[Program, ...], ...]:
@@ -109,17 +115,22 @@ class _Module:
     def __init__(self, facts: _Facts, place: tuple[int, int]) -> None:
         self.facts, self.place = facts, place
         self.functions: list[str] = []
-        self.function_names = ["run", "k", "np", "AttributeType"]
+        self.function_names = ["run", "k", "np", "math", "branches", "by_value", "chains", "AttributeType"]
         self.body: list[str] = []
         self.names: dict[str, str] = {}
 
     def source(self, title: str, operators: list[Operator]) -> str:
         for operator in operators:
             self._identify(operator)
+        sent = {wire.stream for wire in self.facts.plan.wires}
+        found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent)
+        chains = {chain[-1].name: chain for chain in found}
+        inside = {operator.name for chain in found for operator in chain[:-1]}
         for operator in operators:
-            self.body.append(f"    # {operator.name}: {operator.kind}, {operator.where}")
-            self.body += [f"    {line}" for line in self._call(operator)]
-            self.body += [f"    {line}" for line in self._emits(operator)]
+            if operator.name in inside:
+                continue
+            lines = self._chain(chains[operator.name]) if operator.name in chains else self._one(operator)
+            self.body += [f"    {line}" for line in (*lines, *self._emits(operator))]
         header = f"# {title} of {self.facts.plan.graph.name}: {' '.join(o.name for o in operators)} (generated)"
         run = "\n".join(["def run(pe, inputs):", *self.body])
         return "\n\n\n".join([f"{header}\n\n{_IMPORTS}", *self.functions, run]) + "\n"
@@ -145,6 +156,23 @@ class _Module:
     def _emits(self, operator: Operator) -> list[str]:
         streams = [StreamRef(operator.name, port) for port in range(len(operator.outputs))]
         return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
+
+    def _one(self, operator: Operator) -> list[str]:
+        return [f"# {operator.name}: {operator.kind}, {operator.where}", *self._call(operator)]
+
+    def _chain(self, chain: list[Operator]) -> list[str]:
+        first, last = chain[0], chain[-1]
+        live = self.facts.live
+        body = ChainWriter(chain, live, chain_inputs(first, live)).finish(last)
+        kernel = self._function(f"{self.names[last.name]}_chain", body, " ".join(o.name for o in chain), last)
+        one_by_one = [line for operator in chain for line in self._one(operator)]
+        var = self.names[last.name]
+        return [
+            f"# {' '.join(o.name for o in chain)}: in one kernel, or one by one where that falls back",
+            f"{var} = pe.chain({self._input(first, 0)}, {kernel})",
+            f"if {var} is pe.FELL_BACK:",
+            *(f"    {line}" for line in one_by_one),
+        ]
 
     def _call(self, operator: Operator) -> list[str]:
         """The call that runs an operator; its result is a frame, or a list with a frame per output port."""
@@ -205,34 +233,42 @@ class _Module:
     def _single(self, name: str, expr: Expr | Record | None, operator: Operator) -> str | None:
         if expr is None or isinstance(expr, Record):
             return None
-        return self._function(name, f"return {vector_source(expr)}", text(expr), operator)
+        writer = Writer()
+        result = writer.value(expr)
+        return self._function(name, [*writer.lines, f"return {result}"], text(expr), operator)
 
     def _ports(self, name: str, expr: Expr | Record | None, count: int, operator: Operator) -> str | None:
         if expr is None or isinstance(expr, Record):
             return None
-        ports = f"return k.ports({vector_source(expr)}, n, {count}, AttributeType.INT)"
-        return self._function(name, ports, text(expr), operator)
+        writer = Writer()
+        ports = f"return k.ports({writer.value(expr)}, n, {count}, AttributeType.INT)"
+        return self._function(name, [*writer.lines, ports], text(expr), operator)
 
     def _record(self, name: str, record: Record, live: tuple[str, ...], operator: Operator) -> str:
         fields = live_fields(record, frozenset(live))
-        lines = [f"        {field!r}: {_column(expr)}," for field, expr in fields]
-        return self._function(name, "\n".join(["return {", *lines, "    }"]), text(record), operator)
+        writer = Writer()
+        sources = writer.values(expr for _, expr in fields)
+        lines = [f"    {field!r}: {_column(expr, s)}," for (field, expr), s in zip(fields, sources, strict=True)]
+        return self._function(name, [*writer.lines, "return {", *lines, "}"], text(record), operator)
 
     def _arguments(self, name: str, operator: Aggregate) -> str:
+        exprs = [fold.argument.expr if fold.argument else None for fold in operator.folds]
+        writer = Writer()
+        sources = iter(writer.values(expr for expr in exprs if expr is not None and not isinstance(expr, Record)))
         lines = []
-        for fold in operator.folds:
-            expr = fold.argument.expr if fold.argument else None
+        for fold, expr in zip(operator.folds, exprs, strict=True):
             assert not isinstance(expr, Record)
-            lines.append(f"        {'None' if expr is None else _column(expr)},  # {fold.kind}")
-        return self._function(name, "\n".join(["return [", *lines, "    ]"]), str(operator.window), operator)
+            lines.append(f"    {'None' if expr is None else _column(expr, next(sources))},  # {fold.kind}")
+        return self._function(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
 
-    def _function(self, name: str, body: str, meaning: str, operator: Operator) -> str:
+    def _function(self, name: str, body: list[str], meaning: str, operator: Operator) -> str:
         # An operator may be called like another one's function, and variables of `run` hide functions.
         name = self._free(name, {*self.names.values(), *self.function_names})
         self.function_names.append(name)
-        self.functions.append(f"def {name}(f, n):\n    # {operator.where}: {meaning}\n    {body}")
+        lines = "\n".join(f"    {line}" for line in (f"# {operator.where}: {meaning}", *body))
+        self.functions.append(f"def {name}(f, n):\n{lines}")
         return name
 
 
-def _column(expr: Expr) -> str:
-    return f"k.column({vector_source(expr)}, n, AttributeType.{expr.type.name})"
+def _column(expr: Expr, source: str) -> str:
+    return f"k.column({source}, n, AttributeType.{expr.type.name})"

@@ -1,47 +1,19 @@
 """Typed expressions: what an analyzable user function computes.
 
-`RULES` is the allow-list. Only these (operation, types) pairs are vectorized; `codegen.expressions` has
-one template for each, and each is tested against CPython. A function that uses anything else is opaque
-and runs row by row.
+Only the (operation, types) pairs of `ir.rules` are allowed. A function that uses anything else is opaque and runs row
+by row.
 """
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType
-
-Rule = tuple[str, *tuple[AttributeType, ...]]
-
-_NUMBERS = ((INT, INT), (INT, FLOAT), (FLOAT, INT), (FLOAT, FLOAT))
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-
-RULES: Mapping[Rule, AttributeType] = {
-    **{(op, a, b): (INT if a is b is INT else FLOAT) for op in ("+", "-", "*") for a, b in _NUMBERS},
-    **{("/", a, b): FLOAT for a, b in _NUMBERS},
-    **{(op, INT, INT): INT for op in ("//", "%")},
-    **{(op, a, b): BOOL for op in COMPARISONS for a, b in _NUMBERS},
-    **{(op, STR, STR): BOOL for op in ("==", "!=")},
-    **{(op, BOOL, BOOL): BOOL for op in ("==", "!=", "and", "or")},
-    ("not", BOOL): BOOL,
-    ("neg", INT): INT,
-    ("neg", FLOAT): FLOAT,
-    ("abs", INT): INT,
-    ("abs", FLOAT): FLOAT,
-    **{("if", BOOL, a, a): a for a in (INT, FLOAT, BOOL)},
-}
-
-# What can raise in CPython: a field computed with one of these is kept even where nothing reads it,
-# because dropping it would drop the error.
-_CAN_RAISE = frozenset(
-    rule for rule, result in RULES.items() if rule[0] in ("/", "//", "%") or (result is INT and rule[0] != "if")
-)
-
-# What a kernel may leave to the row path: what can raise, and ints compared with floats, which Python does exactly.
-_CAN_FALL_BACK = _CAN_RAISE | {rule for rule in RULES if rule[0] in COMPARISONS and {*rule[1:]} == {INT, FLOAT}}
+from thalweg.ir.rules import CAN_FALL_BACK, CAN_RAISE, RULES, Rule, python_source, rule_of, takes_bool_as_int
+from thalweg.ir.types import BOOL, INT, INT64_MAX, INT64_MIN, AttributeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +53,16 @@ class Record:
 
 def apply(op: str, *operands: Expr) -> Apply | None:
     """The operation on these operands, or None when the allow-list does not have it."""
-    result = RULES.get((op, *(operand.type for operand in operands)))
-    return None if result is None else Apply(op, operands, result)
+    result = RULES.get(rule_of(op, [operand.type for operand in operands]))
+    if result is not None:
+        return Apply(op, operands, result)
+    if takes_bool_as_int(op) and any(operand.type is BOOL for operand in operands):
+        return apply(op, *(Apply("int", (o,), INT) if o.type is BOOL else o for o in operands))
+    return None
+
+
+def rule(expr: Apply) -> Rule:
+    return rule_of(expr.op, [operand.type for operand in expr.operands])
 
 
 def walk(expr: Expr | Record) -> Iterator[Expr]:
@@ -104,37 +84,19 @@ def reads(expr: Expr | Record) -> frozenset[str]:
 
 def can_raise(expr: Expr | Record) -> bool:
     """Whether CPython could raise while it evaluates the expression."""
-    return any(isinstance(e, Apply) and (e.op, *(o.type for o in e.operands)) in _CAN_RAISE for e in walk(expr))
+    return any(isinstance(e, Apply) and rule(e) in CAN_RAISE for e in walk(expr))
 
 
 def can_fall_back(expr: Expr | Record) -> bool:
     """Whether the expression's kernel could leave a frame to the row path, which calls the whole function."""
-    return any(isinstance(e, Apply) and (e.op, *(o.type for o in e.operands)) in _CAN_FALL_BACK for e in walk(expr))
+    return any(isinstance(e, Apply) and rule(e) in CAN_FALL_BACK for e in walk(expr))
 
 
-def _int64(value: int | float) -> int | float:
-    if type(value) is int and not INT64_MIN <= value <= INT64_MAX:
-        raise OverflowError(f"{value} does not fit into a 64-bit int")
-    return value
-
-
-_SCALAR: Mapping[str, Callable[..., Any]] = {
-    "+": lambda a, b: _int64(a + b),
-    "-": lambda a, b: _int64(a - b),
-    "*": lambda a, b: _int64(a * b),
-    "/": operator.truediv,
-    "//": lambda a, b: _int64(a // b),
-    "%": operator.mod,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "not": operator.not_,
-    "neg": lambda a: _int64(-a),
-    "abs": lambda a: _int64(abs(a)),
-}
+@cache
+def _scalar(op: str, count: int) -> Callable[..., Any]:
+    names = [f"a{i}" for i in range(count)]
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {python_source(op, names)}", {"math": math})
+    return made
 
 
 def evaluate(expr: Expr, row: Mapping[str, Any]) -> Any:
@@ -151,7 +113,10 @@ def evaluate(expr: Expr, row: Mapping[str, Any]) -> Any:
         case Apply("if", (test, a, b)):
             return evaluate(a, row) if evaluate(test, row) else evaluate(b, row)
         case Apply(op, operands):
-            return _SCALAR[op](*(evaluate(operand, row) for operand in operands))
+            result = _scalar(op, len(operands))(*(evaluate(operand, row) for operand in operands))
+            if type(result) is int and not INT64_MIN <= result <= INT64_MAX:
+                raise OverflowError(f"{result} does not fit into a 64-bit int")
+            return result
 
 
 def text(expr: Expr | Record) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
-from thalweg.ir.expr import Record
+from thalweg.ir.expr import Apply, Expr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Collect, Files, Function, Operator, StreamRef
 from thalweg.ir.times import duration
-from thalweg.ir.types import BOOL, FLOAT, INT, TupleType
+from thalweg.ir.types import FLOAT, INT, AttributeType, TupleType
 from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.functions import read_function, unknown_attribute
@@ -302,10 +302,7 @@ class Stream:
         """The tuples for which the predicate is true."""
         site = _Site(self.app, "filter", name)
         policy, letters = site.policy(on_error)
-        read = read_function(predicate, self.tuple_type, site.where)
-        if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not BOOL):
-            # Truth of a number or a string: Python decides, row by row.
-            read = replace(read, expr=None, opaque_because="it does not return a bool")
+        read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
         return site.stream(
             ops.Filter(
                 name=site.name,
@@ -395,9 +392,7 @@ class Stream:
     def punctor(self, predicate: RowFunction, *, before: bool = False, name: str | None = None) -> Stream:
         """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
         site = _Site(self.app, "punctor", name)
-        read = read_function(predicate, self.tuple_type, site.where)
-        if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not BOOL):
-            read = replace(read, expr=None, opaque_because="it does not return a bool")
+        read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
         operator = ops.Punctor(
             name=site.name,
             inputs=(self.ref,),
@@ -723,6 +718,11 @@ def _in_declared_order(read: Function, output: TupleType, site: _Site) -> Functi
                 expected=str(kind),
                 found=str(fields[name].type),
             )
-    if any(fields[name].type is not kind for name, kind in output.attributes):
-        return replace(read, expr=None, opaque_because="an int becomes a float")
-    return replace(read, expr=Record(tuple((name, fields[name]) for name in output.names)))
+    return replace(
+        read, expr=Record(tuple((name, _as_declared(fields[name], kind)) for name, kind in output.attributes))
+    )
+
+
+def _as_declared(expr: Expr, kind: AttributeType) -> Expr:
+    """An int where a float is declared becomes one."""
+    return expr if expr.type is kind else Apply("float", (expr,), FLOAT)

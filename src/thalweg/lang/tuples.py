@@ -26,15 +26,14 @@ class Tuple:
         super().__init_subclass__(**options)
         if "__annotations__" in cls.__dict__:  # the runtime derives row classes that declare nothing new
             cls.tuple_type = _read_annotations(cls)
+            if getattr(cls.__init__, "made_by_thalweg", False):
+                cls.__init__ = _initializer(cls.tuple_type.names)  # type: ignore[method-assign]
 
     def __init__(self, *values: object, **named: object) -> None:
-        names = self.tuple_type.names
-        if len(values) > len(names) or not named.keys() <= set(names[len(values) :]):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
-        given = dict(zip(names, values, strict=False)) | named
-        if len(given) != len(names):
-            raise TypeError(f"{type(self).__name__} needs {', '.join(n for n in names if n not in given)}")
-        self.__dict__.update(given)
+        """Takes the attributes, by position or by name: each tuple type gets its own."""
+        raise TypeError(f"{type(self).__name__} declares no attributes")
+
+    __init__.made_by_thalweg = True  # type: ignore[attr-defined]
 
     def _values(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.tuple_type.names if hasattr(self, name)}
@@ -47,6 +46,21 @@ class Tuple:
 
     def __repr__(self) -> str:
         return f"{self.tuple_type.name}({', '.join(f'{n}={v!r}' for n, v in self._values().items())})"
+
+
+def _initializer(names: tuple[str, ...]) -> Any:
+    """An `__init__` as one would write it by hand: user functions make a tuple at every tuple."""
+    body = "; ".join(f"self.{name} = {name}" for name in names) or "pass"
+    namespace: dict[str, Any] = {}
+    exec(f"def __init__(self, {', '.join(names)}): {body}", namespace)
+    made = namespace["__init__"]
+    made.made_by_thalweg = True
+    return made
+
+
+def plain(cls: type[Tuple]) -> bool:
+    """Whether calling the class just sets the attributes."""
+    return getattr(cls.__init__, "made_by_thalweg", False) and cls.__new__ is object.__new__
 
 
 def _read_annotations(cls: type[Tuple]) -> TupleType:

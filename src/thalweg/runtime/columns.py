@@ -37,8 +37,8 @@ class Coded:
         return len(self.codes)
 
     def to_list(self) -> list[str]:
-        values = self.values.to_pylist()
-        return [values[code] for code in self.codes.tolist()]
+        found: list[str] = np.array(self.values.to_pylist(), dtype=object).take(self.codes).tolist()
+        return found
 
     def to_arrow(self) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(pa.array(self.codes), self.values)

@@ -35,10 +35,10 @@ from thalweg.ir.operators import (
 )
 from thalweg.ir.plan import Route
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.runtime import aggregate, batches, join, marks, rows
+from thalweg.runtime import aggregate, batches, join, loops, marks, rows
 from thalweg.runtime.aggregate import Groups
 from thalweg.runtime.chance import chances
-from thalweg.runtime.columns import Array, Column, take, to_list
+from thalweg.runtime.columns import Array, Column, concat, take, to_list
 from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame, Sub, join_frames
 from thalweg.runtime.kernels import Fallback
@@ -52,6 +52,7 @@ from thalweg.runtime.state import BucketStore, State, Stored
 
 Columns = Mapping[str, Column]
 VectorFunction = Callable[[Columns, int], Any]
+ChainKernel = Callable[[Columns, int], tuple[Array | None, Columns]]
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ def compile_program(program: Program) -> Callable[..., None]:
 class Container:
     """One PE at work on one channel in one epoch."""
 
+    FELL_BACK = object()
+
     def __init__(self, program: Program, store: BucketStore | None = None) -> None:
         self.program = program
         self._run = compile_program(program)
@@ -173,6 +176,17 @@ class Container:
         """The frame as one branch of a fan-out whose branches meet again."""
         return None if frame is None else frame.with_sub(index)
 
+    def chain(self, frame: Frame | None, kernel: ChainKernel) -> Frame | object | None:
+        """Several maps and filters in one kernel; FELL_BACK where it cannot do this frame."""
+        if frame is None:
+            return None
+        try:
+            kept, columns = kernel(frame.columns, len(frame))
+        except Fallback:
+            return self.FELL_BACK
+        left = frame.with_columns({})
+        return _some((left if kept is None else left.take(kept)).with_columns(columns))
+
     def filter(
         self, name: str, frame: Frame | None, predicate: VectorFunction | None, live: Sequence[str]
     ) -> Frame | None:
@@ -182,9 +196,10 @@ class Container:
         if mask is not None:
             kept = np.asarray(mask) if isinstance(mask, np.ndarray) else np.full(len(frame), mask)
             return _some(frame.select(live).where(kept))
-        truths, at = self._rows(name, frame, bool)
+        function, given = self._function(name), self.program.input_types[name][0]
+        truths, at = self._looped(name, frame, lambda part: loops.filter_rows(function, part, given))
         kept = np.zeros(len(frame), np.bool_)
-        kept[at] = truths
+        kept[at] = np.concatenate([np.array(part, np.bool_) for part in truths])
         return _some(frame.select(live).where(kept))
 
     def map(self, name: str, frame: Frame | None, fields: VectorFunction | None, live: Sequence[str]) -> Frame | None:
@@ -195,9 +210,10 @@ class Container:
             return frame.with_columns({n: columns[n] for n in live})
         operator = self.program.operators[name]
         assert isinstance(operator, Map)
-        into = operator.outputs[0]
-        values, at = self._rows(name, frame, lambda result: rows.unpack(result, into))
-        return _some(_at(frame, at).with_columns(rows.columns_of(values, into)).select(live))
+        function, given, into = self._function(name), self.program.input_types[name][0], operator.outputs[0]
+        parts, at = self._looped(name, frame, lambda part: loops.map_rows(function, part, given, into))
+        mapped = {n: concat([part[n] for part in parts]) for n in into.names}
+        return _some(_at(frame, at).with_columns(mapped).select(live))
 
     def flat_map(self, name: str, frame: Frame | None, live: Sequence[str]) -> Frame | None:
         if frame is None:
@@ -435,10 +451,28 @@ class Container:
         except Fallback:
             return None
 
+    def _function(self, name: str) -> Callable[[Any], Any]:
+        operator: Any = self.program.operators[name]
+        function: Callable[[Any], Any] = operator.function.callable
+        return function
+
+    def _looped(self, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]) -> tuple[list[Any], Array]:
+        """What a loop makes of the frame's tuples, part by part, and the rows that gave it. A loop ends at the first
+        tuple that fails; where the operator's policy is to go on without it, another one starts behind it."""
+        parts: list[Any] = []
+        kept: list[Array] = []
+        start, going = 0, True
+        while going:
+            part, done, error = loop(frame.window(start, len(frame)) if start else frame)
+            parts.append(part)
+            kept.append(np.arange(start, start + done))
+            start += done + 1
+            going = error is not None and self._fail(name, frame, start - 1, error) and start < len(frame)
+        return parts, np.concatenate(kept)
+
     def _rows(self, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
         """The converted results of the operator's function, and the rows that gave them."""
-        operator: Any = self.program.operators[name]
-        function = operator.function.callable
+        function = self._function(name)
         return self._each(
             name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
         )

@@ -5,6 +5,7 @@ Each function either returns exactly what Python would, or raises `Fallback`; th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,81 @@ def abs_int(a: Any) -> Any:
     return abs(a)
 
 
+def pow_int(a: Any, b: Any) -> Any:
+    """Of a negative exponent Python makes a float."""
+    low, high = _bounds(b)
+    if low < 0 or high > 64:
+        raise Fallback
+    _fits(max(map(abs, _bounds(a))) ** high)
+    return a**b
+
+
+def shift_left(a: Any, b: Any) -> Any:
+    low, high = _bounds(b)
+    if low < 0 or high > 63:
+        raise Fallback
+    _fits(*(x << high for x in _bounds(a)))
+    return a << b
+
+
+def shift_right(a: Any, b: Any) -> Any:
+    if _bounds(b)[0] < 0:
+        raise Fallback
+    return a >> np.minimum(b, 63) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a >> b
+
+
+def floordiv_float(a: Any, b: Any) -> Any:
+    return a // nonzero(b)
+
+
+def mod_float(a: Any, b: Any) -> Any:
+    return a % nonzero(b)
+
+
+def sqrt(a: Any) -> Any:
+    if np.any(a < 0):
+        raise Fallback
+    return np.sqrt(a) if isinstance(a, np.ndarray) else math.sqrt(a)
+
+
+def to_float(a: Any) -> Any:
+    return a.astype(np.float64) if isinstance(a, np.ndarray) else float(a)
+
+
+def bool_to_int(a: Any) -> Any:
+    return a.astype(np.int64) if isinstance(a, np.ndarray) else int(a)
+
+
+def whole(a: Any) -> Any:
+    """Floats without a fraction as ints; Python raises on NaN and infinities, and its ints have no end."""
+    if not np.all(np.abs(a) < 2.0**63):
+        raise Fallback
+    return a.astype(np.int64) if isinstance(a, np.ndarray) else int(a)
+
+
+def least(a: Any, b: Any) -> Any:
+    """Python's `min(a, b)`: the first where neither is less, so also of NaN and of zeros of both signs."""
+    less = b < a
+    return np.where(less, b, a) if isinstance(less, np.ndarray) else b if less else a
+
+
+def greatest(a: Any, b: Any) -> Any:
+    greater = b > a
+    return np.where(greater, b, a) if isinstance(greater, np.ndarray) else b if greater else a
+
+
+def among(a: Any, *values: Any) -> Any:
+    """Whether each is one of these values, none of which is NaN."""
+    if not isinstance(a, np.ndarray):
+        return a in values
+    if len(values) > 8:
+        return np.isin(a, values)
+    found = a == values[0]
+    for value in values[1:]:
+        found |= a == value
+    return found
+
+
 def exact(a: Any) -> Any:
     """Ints about to be compared with, or divided as, floats: Python does that exactly, numpy through float64."""
     low, high = _bounds(a)
@@ -84,13 +160,6 @@ def nonzero(b: Any) -> Any:
     if np.any(b == 0):
         raise Fallback
     return b
-
-
-def choose(test: Any, a: Any, b: Any) -> Any:
-    """The value of `a if test else b` in each row. A captured flag is one test for all rows."""
-    if isinstance(test, np.ndarray):
-        return np.where(test, a, b)
-    return a if test else b
 
 
 def same_text(a: Any, b: Any) -> Any:

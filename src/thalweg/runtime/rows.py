@@ -9,14 +9,15 @@ from thalweg.ir.types import AttributeType, TupleType, conform
 from thalweg.runtime.columns import Column, from_values, to_list
 from thalweg.runtime.frame import Frame
 
-_classes: dict[tuple[TupleType, tuple[str, ...]], type] = {}
+_classes: dict[tuple[TupleType, type | None, tuple[str, ...]], type] = {}
 
 
 def row_maker(tuple_type: TupleType, names: Sequence[str]) -> type:
     """A class for tuples with these attributes, derived from the user's own where there is one."""
-    wanted = tuple_type, tuple(names)
+    # Types of the same attributes are equal, whatever methods their classes have.
+    wanted = tuple_type, tuple_type.python, tuple(names)
     if wanted not in _classes:
-        _classes[wanted] = _make(tuple_type, wanted[1])
+        _classes[wanted] = _make(tuple_type, wanted[2])
     return _classes[wanted]
 
 
@@ -46,13 +47,14 @@ def unpack(result: Any, tuple_type: TupleType) -> tuple[Any, ...]:
             raise TypeError(
                 f"expected the attributes {', '.join(tuple_type.names)}, found {', '.join(map(str, result))}"
             )
-        return tuple(_conform(name, result[name], kind) for name, kind in tuple_type.attributes)
+        return tuple(conform_attribute(name, result[name], kind) for name, kind in tuple_type.attributes)
     if all(hasattr(result, name) for name in tuple_type.names):
-        return tuple(_conform(name, getattr(result, name), kind) for name, kind in tuple_type.attributes)
+        return tuple(conform_attribute(name, getattr(result, name), kind) for name, kind in tuple_type.attributes)
     raise TypeError(f"expected a dict or a tuple with {', '.join(tuple_type.names)}, found {result!r}")
 
 
-def _conform(name: str, value: Any, kind: AttributeType) -> Any:
+def conform_attribute(name: str, value: Any, kind: AttributeType) -> Any:
+    """`conform`, whose error names the attribute."""
     try:
         return conform(value, kind)
     except (TypeError, OverflowError) as error:

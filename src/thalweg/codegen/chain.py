@@ -1,0 +1,152 @@
+"""A chain of maps and filters of one PE as one kernel.
+
+    a = source.map(…) ; b = a.filter(…) ; c = b.map(…)      three kernels, three frames
+    c_chain(f, n)                                           one kernel, one frame
+
+Attributes stay in local variables from operator to operator, a filter gathers only what is still needed, and positions
+are gathered once, at the end. Where the kernel falls back, the operators run one by one. An operator that cannot be
+read, that several operators consume, or whose stream leaves the PE, ends a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from thalweg.analysis.liveness import live_fields
+from thalweg.codegen.expressions import Writer
+from thalweg.codegen.templates import TEMPLATES
+from thalweg.ir.expr import Apply, Expr, Record, reads, rule, walk
+from thalweg.ir.operators import Filter, Function, Map, Operator, StreamRef
+from thalweg.ir.rules import CAN_FALL_BACK
+from thalweg.ir.types import INT
+
+Live = Mapping[StreamRef, tuple[str, ...]]
+
+
+def find_chains(
+    operators: Sequence[Operator],
+    consumers: Callable[[StreamRef], Sequence[tuple[Operator, int]]],
+    sent: set[StreamRef],
+) -> list[list[Operator]]:
+    """Chains of two operators or more, each operator in one at most. `sent`: the streams that leave the PE."""
+    here = {o.name for o in operators}
+    chained: set[str] = set()
+    found: list[list[Operator]] = []
+    for operator in operators:
+        if operator.name in chained or not _readable(operator):
+            continue
+        chain = [operator]
+        while chain[-1].output not in sent:
+            following = consumers(chain[-1].output)
+            if len(following) != 1 or following[0][0].name not in here or not _readable(following[0][0]):
+                break
+            chain.append(following[0][0])
+        chained.update(o.name for o in chain)
+        if len(chain) > 1:
+            found.append(chain)
+    return found
+
+
+def _readable(operator: Operator) -> bool:
+    if operator.dead_port is not None:
+        return False  # it has two outputs
+    match operator:
+        case Map(function=function):
+            return isinstance(function.expr, Record)
+        case Filter(function=function):
+            return isinstance(function.expr, Expr)
+    return False
+
+
+class ChainWriter:
+    """Writes the body of a chain's kernel, which returns the rows that it kept (None: all) and their columns."""
+
+    def __init__(self, chain: Sequence[Operator], live: Live, inputs: Sequence[str]) -> None:
+        self.live, self.lines = live, ["rows = late = None"]
+        self.taken: set[str] = set()
+        self.columns: dict[str, str] = {}  # attribute to the variable, or literal, that stands for it
+        self.waiting = False  # whether rows that a filter dropped may still be there
+        for name in inputs:
+            self.columns[name] = self._variable(f"f[{name!r}]")
+        for operator, following in zip(chain, (*chain[1:], None), strict=True):
+            self.lines.append(f"# {operator.name}: {operator.where}")
+            if isinstance(operator, Map):
+                self._map(operator)
+            elif isinstance(operator, Filter):
+                self._filter(operator, now=following is None or _needs_exact_rows(following))
+            if self.waiting and (following is None or _needs_exact_rows(following)):
+                self._narrow("True", now=True)
+
+    def finish(self, last: Operator) -> list[str]:
+        kinds = dict(last.outputs[0].attributes)
+        fields = [
+            f"    {n!r}: k.column({self.columns[n]}, n, AttributeType.{kinds[n].name})," for n in self.live[last.output]
+        ]
+        return [*self.lines, "return rows, {", *fields, "}"]
+
+    def _variable(self, source: str) -> str:
+        name = f"c{len(self.taken)}"
+        self.taken.add(name)
+        self.lines.append(f"{name} = {source}")
+        return name
+
+    def _map(self, operator: Map) -> None:
+        record = operator.function.expr
+        assert isinstance(record, Record)
+        live = self.live[operator.output]
+        fields = live_fields(record, frozenset(live))
+        sources = self._values([expr for _, expr in fields])
+        made: dict[str, str] = {}
+        for (name, expr), source in zip(fields, sources, strict=True):
+            if name not in live:
+                self.lines.append(source)  # nobody reads it, but it may raise
+            else:
+                made[name] = self._variable(source) if isinstance(expr, Apply) else source
+        self.columns = made
+
+    def _filter(self, operator: Filter, *, now: bool) -> None:
+        predicate = operator.function.expr
+        assert isinstance(predicate, Expr)
+        (mask,) = self._values([predicate])
+        self.columns = {name: self.columns[name] for name in self.live[operator.output]}
+        self._narrow(mask, now=now)
+
+    def _narrow(self, mask: str, *, now: bool) -> None:
+        held = list(dict.fromkeys(c for c in self.columns.values() if c in self.taken))
+        names = ", ".join(["n", "rows", "late", *held])
+        self.lines += [f"{names} = chains.narrow({mask}, {now}, {names})", "if not n:", "    return rows, {}"]
+        self.waiting = not now
+
+    def _values(self, exprs: Sequence[Expr]) -> list[str]:
+        writer = Writer(self.columns, taken=self.taken)
+        sources = writer.values(exprs)
+        self.lines += writer.lines
+        self.taken |= writer.names
+        return sources
+
+
+def chain_inputs(first: Operator, live: Live) -> list[str]:
+    """The attributes of its input that a chain needs."""
+    match first:
+        case Map(function=Function(expr=Record() as record)):
+            needed = frozenset(
+                n for _, field in live_fields(record, frozenset(live[first.output])) for n in reads(field)
+            )
+        case Filter(function=Function(expr=predicate)) if predicate is not None:
+            needed = reads(predicate) | set(live[first.output])
+        case _:
+            raise AssertionError(first)
+    return [name for name in live[first.inputs[0]] if name in needed]
+
+
+# Sums and products fall back where they overflow. They seldom do, so rows that are to be dropped are let through.
+_HARMLESS = frozenset((op, INT, INT) for op in ("+", "-", "*")) | {("neg", INT), ("abs", INT)}
+
+
+def _needs_exact_rows(operator: Operator) -> bool:
+    """Whether it must not see rows that a filter before it drops: it might fall back there, or cost much."""
+    assert isinstance(operator, Map | Filter)
+    expr = operator.function.expr
+    assert expr is not None
+    applied = [e for e in walk(expr) if isinstance(e, Apply)]
+    return any(rule(e) not in TEMPLATES or (rule(e) in CAN_FALL_BACK and rule(e) not in _HARMLESS) for e in applied)

@@ -1,0 +1,151 @@
+"""Generated row loops do what `rows.unpack` does, tuple by tuple, and end where it raises."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg.ir.types import STR, TupleType
+from thalweg.runtime.columns import from_values, to_list
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.loops import filter_rows, map_rows
+from thalweg.runtime.rows import rows, unpack
+
+
+class In(tw.Tuple):
+    i: int
+    x: float
+    s: str
+    b: bool
+
+    def twice(self) -> int:
+        return self.i * 2
+
+
+class Out(tw.Tuple):
+    i: int
+    x: float
+    s: str
+    b: bool
+
+
+class OwnInit(tw.Tuple):
+    i: int
+
+    def __init__(self, i: int) -> None:
+        self.i = i + 1
+
+
+ONE = TupleType("One", Out.tuple_type.attributes[:1])
+FRAME = Frame(
+    np.arange(4),
+    (),
+    {
+        "i": np.array([1, 2, 2**62, -5]),
+        "x": np.array([0.5, np.nan, -0.0, 1e308]),
+        "s": from_values(["a", "é", "", "日本"], STR),
+        "b": np.array([True, False, True, False]),
+    },
+)
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "dict": lambda t: {"i": t.i, "x": t.x, "s": t.s, "b": t.b},
+    "another order": lambda t: {"b": t.b, "s": t.s, "x": t.x, "i": t.i},
+    "tuple": lambda t: Out(t.i, t.x, t.s, t.b),
+    "by name": lambda t: Out(b=t.b, s=t.s, x=t.x, i=t.i),
+    "itself": lambda t: t,
+    "namespace": lambda t: SimpleNamespace(i=t.i, x=t.x, s=t.s, b=t.b, more=1),
+    "mapping": lambda t: UserDict({"i": t.i, "x": t.x, "s": t.s, "b": t.b}),
+    "method": lambda t: Out(t.twice() // 2, t.x, t.s, t.b),
+    "int for float": lambda t: {"i": t.i, "x": t.i, "s": t.s, "b": t.b},
+    "missing": lambda t: {"i": t.i, "x": t.x, "s": t.s} if t.i == 2 else t,
+    "another key": lambda t: {"i": t.i, "x": t.x, "s": t.s, "c": t.b} if t.i == 2 else t,
+    "too many": lambda t: {"i": t.i, "x": t.x, "s": t.s, "b": t.b, "c": 1} if t.i == 2 else t,
+    "too large": lambda t: Out(t.i * 4, t.x, t.s, t.b),
+    "bool for int": lambda t: Out(t.b if t.i == 2 else 1, t.x, t.s, t.b),
+    "int for bool": lambda t: Out(t.i, t.x, t.s, 1 if t.i == 2 else t.b),
+    "text for float": lambda t: Out(t.i, "1" if t.i == 2 else t.x, t.s, t.b),
+    "surrogate": lambda t: Out(t.i, t.x, "\ud800" if t.i == 2 else t.s, t.b),
+    "none": lambda t: None if t.i == 2 else t,
+    "raises": lambda t: Out(1 // (t.i - 2), t.x, t.s, t.b),
+    "key error of its own": lambda t: {1: t}[t.i],
+    "attribute error of its own": lambda t: t.nothing,
+}
+
+
+def one_by_one(function: Callable[[Any], Any], output: TupleType) -> tuple[list[tuple[Any, ...]], str]:
+    done: list[tuple[Any, ...]] = []
+    try:
+        for row in rows(FRAME, In.tuple_type):
+            done.append(unpack(function(row), output))  # noqa: PERF401
+    except Exception as error:
+        return done, f"{type(error).__name__}: {error}"
+    return done, ""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "output", [Out.tuple_type, TupleType("Other", Out.tuple_type.attributes)], ids=["class", "none"]
+)
+def test_map(name: str, output: TupleType) -> None:
+    wanted, error = one_by_one(FUNCTIONS[name], output)
+    found = map_rows(FUNCTIONS[name], FRAME, In.tuple_type, output)
+    assert found.rows == len(wanted)
+    assert repr(list(zip(*map(to_list, found.made.values()), strict=True))) == repr(wanted)
+    assert (f"{type(found.error).__name__}: {found.error}" if found.error else "") == error
+
+
+def test_a_map_to_no_attributes() -> None:
+    nothing = TupleType("Nothing", ())
+    assert map_rows(lambda t: {}, FRAME, In.tuple_type, nothing).rows == 4
+    found = map_rows(lambda t: {} if t.i != 2 else {"a": 1}, FRAME, In.tuple_type, nothing)
+    assert (found.rows, type(found.error)) == (1, TypeError)
+
+
+def test_a_frame_without_columns() -> None:
+    bare = FRAME.with_columns({})
+    found = map_rows(lambda t: {"i": 3}, bare, TupleType("Bare", ()), ONE)
+    assert to_list(found.made["i"]) == [3, 3, 3, 3]
+    assert filter_rows(lambda t: True, bare, TupleType("Bare", ())) == ([True] * 4, 4, None)
+
+
+def test_filter() -> None:
+    truths, _, error = filter_rows(lambda t: t.s, FRAME, In.tuple_type)
+    assert (truths, error) == ([True, True, False, True], None)
+    truths, _, error = filter_rows(lambda t: 1 // (t.i - 2**62), FRAME, In.tuple_type)
+    assert truths == [True, True]
+    assert isinstance(error, ZeroDivisionError)
+
+
+def test_each_tuple_is_an_object_of_its_own() -> None:
+    """The function may keep them."""
+    kept: list[Any] = []
+    filter_rows(kept.append, FRAME, In.tuple_type)
+    assert [t.i for t in kept] == [1, 2, 2**62, -5]
+
+
+def test_types_with_the_same_attributes_keep_their_methods() -> None:
+    def declared(value: int) -> type[tw.Tuple]:
+        class Same(tw.Tuple):
+            i: int
+
+            def number(self) -> int:
+                return value
+
+        return Same
+
+    found = [map_rows(lambda t: {"i": t.number()}, FRAME.select(["i"]), declared(v).tuple_type, ONE) for v in (1, 2)]
+    assert [to_list(m.made["i"]) for m in found] == [[1] * 4, [2] * 4]
+
+
+def test_an_init_of_ones_own_is_called() -> None:
+    assert OwnInit(1).i == 2
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'b'"):
+        Out(1, 0.5, "a")
+    with pytest.raises(TypeError, match="declares no attributes"):
+        tw.Tuple(1)
