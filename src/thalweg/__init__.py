@@ -4,11 +4,11 @@ from thalweg.errors import ThalwegError
 from thalweg.lang import agg, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.endpoints import collect, files
-from thalweg.lang.tuples import Tuple
+from thalweg.lang.tuples import Tuple, concat
 
 __version__ = "0.1.0"
 
-__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "run", "window"]
+__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "concat", "files", "run", "window"]
 
 
 def __getattr__(name: str) -> object:

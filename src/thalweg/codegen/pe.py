@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
 from thalweg.codegen.expressions import vector_source
-from thalweg.ir.expr import Expr, Record, text
+from thalweg.ir.expr import Attr, Expr, Record, text
 from thalweg.ir.operators import Aggregate, Filter, FlatMap, Join, Map, Operator, Source, Split, StreamRef, Union
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.container import Program
@@ -185,4 +185,6 @@ class _Module:
 
 
 def _column(expr: Expr) -> str:
+    if isinstance(expr, Attr):
+        return vector_source(expr)
     return f"k.column({vector_source(expr)}, n, AttributeType.{expr.type.name})"

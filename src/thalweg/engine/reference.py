@@ -1,6 +1,6 @@
 """The reference: one tuple at a time from the log, depth first, operators in declaration order.
 
-Slow and obviously right. It shares nothing with the kernels but the definition of a window's fold.
+Slow and obviously right. It shares nothing with the kernels but the definitions of a window's fold and of equal keys.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from thalweg.ir.operators import (
     fold_name,
 )
 from thalweg.ir.types import TupleType, conform
+from thalweg.ir.values import carried
 from thalweg.runtime.aggregate import row_fields
+from thalweg.runtime.canonical import canonical
 from thalweg.runtime.rows import row_maker, rows, unpack
 from thalweg.runtime.scalar import STEPS, fold_window
 
@@ -76,7 +78,7 @@ class Reference:
         match operator:
             case Sink():
                 names = self.graph.type_of(operator.inputs[0]).names
-                self.open[operator.name].append(tuple(getattr(row, name) for name in names))
+                self.open[operator.name].append(tuple(carried(getattr(row, name)) for name in names))
                 return []
             case Map(function=function):
                 return [(0, self._make(operator, unpack(function.callable(row), operator.outputs[0])))]
@@ -120,7 +122,7 @@ class Reference:
                     len(values) if fold.kind == "count" else fold_window(fold.kind, values, max(0, count - size), size)
                 )
             else:
-                value = argument if count == 1 else None if argument is None else STEPS[fold.kind](old, argument)
+                value = argument if count == 1 or fold.argument is None else STEPS[fold.kind](old, argument)
                 kept.append(value)
                 folds[fold_name(i)] = count if fold.kind == "count" else value
         table[key] = count, kept
@@ -149,5 +151,11 @@ def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
 
 
 def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Python's own equality of dict keys, with all NaNs made one key."""
-    return tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in (getattr(row, n) for n in names))
+    """Python's own equality of dict keys, with all NaNs made one key; of other types the canonical form."""
+    return tuple(_equal_as(getattr(row, n)) for n in names)
+
+
+def _equal_as(value: Any) -> Any:
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value
+    return value if isinstance(value, int | str) else canonical(carried(value))

@@ -111,7 +111,8 @@ class Fold:
     type: AttributeType
 
     def fingerprint(self) -> str:
-        return f"{self.kind}({self.argument.fingerprint() if self.argument else ''})"
+        stored = f": {self.type!r}" if self.type.boxed else ""  # only there: older checkpoints stay valid
+        return f"{self.kind}({self.argument.fingerprint() if self.argument else ''}){stored}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

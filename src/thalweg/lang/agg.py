@@ -9,10 +9,28 @@ from typing import Any
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr, Const, Expr, apply
 from thalweg.ir.operators import Fold, Function, fold_name
-from thalweg.ir.types import BOOL, INT, INT64_MAX, INT64_MIN, PYTHON_TYPES, STR, AttributeType, TupleType
+from thalweg.ir.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    DATETIME,
+    DECIMAL,
+    FLOAT,
+    INT,
+    INT64_MAX,
+    INT64_MIN,
+    PYTHON_TYPES,
+    STR,
+    AttributeType,
+    TupleType,
+)
 from thalweg.lang.functions import attribute_function, read_function
 
 Argument = str | Callable[[Any], Any]
+
+_SUMMED = (INT, FLOAT, DECIMAL)
+_COMPARED = (*_SUMMED, STR, BYTES, DATETIME, DATE)
+_TAKEN = {"sum": _SUMMED, "min": _COMPARED, "max": _COMPARED}
 
 
 class Aggregate:
@@ -121,9 +139,16 @@ class FoldTable:
             case Number(value):
                 return self._number(value)
             case Combined(op, left, right):
-                found = apply(op, self.resolve(left), self.resolve(right))
+                a, b = self.resolve(left), self.resolve(right)
+                found = apply(op, a, b)
                 if found is None:
-                    raise GraphError(f"aggregates cannot be combined by {op}", where=self.where, expected="numbers")
+                    raise GraphError(
+                        f"aggregates cannot be combined by {op}",
+                        where=self.where,
+                        expected="numbers (int or float)",
+                        found=f"{a.type} {op} {b.type}",
+                        hint="make them fields of their own and combine them in a .map() behind",
+                    )
                 return found
         raise GraphError("not an aggregate", where=self.where, expected="agg.…", found=repr(aggregate))
 
@@ -164,13 +189,14 @@ class FoldTable:
                 hint="compute the value in a .map() before, with a declared tuple type",
             )
         kind_of_value = function.expr.type
-        if kind in ("sum", "min", "max") and kind_of_value is STR:
-            raise GraphError(f"agg.{kind} of {kind_of_value}", where=self.where, expected="int or float")
-        if kind_of_value is BOOL and kind in ("sum", "min", "max"):
-            raise GraphError(
-                f"agg.{kind} of bool",
-                where=self.where,
-                expected="int or float",
-                hint="`1 if t.flag else 0` counts a flag",
-            )
+        taken = _TAKEN.get(kind)
+        if taken is not None and kind_of_value not in taken:
+            hint = None
+            if kind_of_value is BOOL:
+                hint = "`1 if t.flag else 0` counts a flag"
+            elif kind_of_value.optional:
+                hint = "take the missing values out before: a .filter(), then a .map() to a type without None"
+            *most, last = (str(t) for t in taken)
+            expected = f"{', '.join(most)} or {last}"
+            raise GraphError(f"agg.{kind} of {kind_of_value}", where=self.where, expected=expected, hint=hint)
         return kind_of_value

@@ -12,8 +12,9 @@ from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Collect, Files, Function, Operator, StreamRef
-from thalweg.ir.types import BOOL, FLOAT, INT, TupleType
+from thalweg.ir.types import BOOL, INT, TupleType, accepts
 from thalweg.lang import agg
+from thalweg.lang.endpoints import check_format
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.place import assigned_name, call_place, user_frame
 from thalweg.lang.tuples import Tuple, check_names
@@ -42,6 +43,7 @@ class App:
             )
         if not isinstance(endpoint, Files):
             raise GraphError("not a source", where=site.where, expected="tw.files(…)", found=repr(endpoint))
+        check_format(endpoint, tuple_type.tuple_type, site.where)
         return site.stream(
             ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
         )
@@ -258,6 +260,8 @@ class Stream:
             raise GraphError(
                 "not a sink", where=site.where, expected="tw.files(…) or tw.collect()", found=repr(endpoint)
             )
+        if isinstance(endpoint, Files):
+            check_format(endpoint, self.tuple_type, site.where)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def _same_app(self, other: Stream, site: _Site) -> None:
@@ -336,13 +340,14 @@ def _in_declared_order(read: Function, output: TupleType, site: _Site) -> Functi
     for name, kind in output.attributes:
         if name not in fields:
             raise GraphError(f"the map does not return {name}", where=site.where, expected=str(output))
-        if fields[name].type is not kind and not (kind is FLOAT and fields[name].type is INT):
+        if not accepts(kind, fields[name].type):
             raise GraphError(
                 f"the map returns another type for {name}",
                 where=site.where,
                 expected=str(kind),
                 found=str(fields[name].type),
             )
-    if any(fields[name].type is not kind for name, kind in output.attributes):
-        return replace(read, expr=None, opaque_because="an int becomes a float")
+    for name, kind in output.attributes:
+        if fields[name].type != kind:
+            return replace(read, expr=None, opaque_because=f"{fields[name].type} becomes {kind}")
     return replace(read, expr=Record(tuple((name, fields[name]) for name in output.names)))
