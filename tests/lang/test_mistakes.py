@@ -89,7 +89,12 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: source().union(source()), "streams of two applications meet", None, None),
     (lambda: source().aggregate(untyped(window.last()), n=agg.count()), "not a window for an aggregate", None, None),
     (lambda: source().aggregate(window.running()), "an aggregate without fields", None, "agg.sum"),
-    (lambda: source().aggregate(window.running(), s=agg.sum("symbol")), "agg.sum of str", "int, float or Decimal", None),
+    (
+        lambda: source().aggregate(window.running(), s=agg.sum("symbol")),
+        "agg.sum of str",
+        "int, float or Decimal",
+        None,
+    ),
     (
         lambda: source().aggregate(window.running(), s=agg.max(lambda t: t.price > 1)),
         "agg.max of bool",

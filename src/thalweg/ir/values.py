@@ -20,8 +20,8 @@ class FrozenList(list[Any]):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("the list of a tuple cannot be changed: copy it with list(…)")
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenList, (tuple(self),)
@@ -65,7 +65,7 @@ def _tuple_reviver(kind: AttributeType) -> Reviver:
     def revive(value: Any) -> Any:
         if type(value) is not tuple:
             return value
-        made = object.__new__(python)  # as for whole tuples, the user's own __init__ is not called
+        made: Any = object.__new__(python)  # as for whole tuples, the user's own __init__ is not called
         for name, part, v in zip(names, inner, value, strict=True):
             setattr(made, name, part(v))
         return made

@@ -26,6 +26,13 @@ def files(path: str | Path, *, format: str = "parquet") -> Files:
 
 def check_format(endpoint: Files, tuple_type: TupleType, where: Where) -> None:
     """Refuse a format that cannot hold a type."""
+    if endpoint.format == "csv" and [kind.optional for _, kind in tuple_type.attributes] == [True]:
+        raise GraphError(
+            f"csv cannot hold {tuple_type} alone",
+            where=where,
+            expected="an attribute that is never None",
+            hint="a tuple of None alone would be an empty line, which a reader skips",
+        )
     for name, kind in tuple_type.attributes:
         if endpoint.format == "csv" and kind.composite:
             raise GraphError(

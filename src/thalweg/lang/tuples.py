@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import sys
 import typing
@@ -95,7 +96,7 @@ def _read_annotations(cls: type[Tuple]) -> TupleType:
 
     for base in _tuple_bases(cls):
         for name, kind in getattr(base, "tuple_type", TupleType(base.__name__, ())).attributes:
-            add(name, kind, next(c for c in base.__mro__ if name in c.__dict__.get("__annotations__", {})))
+            add(name, kind, next(c for c in base.__mro__ if name in inspect.get_annotations(c)))
     for name, hint in _own_hints(cls, frame, where).items():
         add(name, attribute_type(hint, f"attribute {name} of {cls.__name__}", where), cls)
     check_names(attributes, cls.__name__, where)
@@ -103,7 +104,7 @@ def _read_annotations(cls: type[Tuple]) -> TupleType:
 
 
 def _own_hints(cls: type[Tuple], frame: FrameType | None, where: Where | None) -> dict[str, Any]:
-    own = SimpleNamespace(__annotations__=cls.__dict__.get("__annotations__", {}))  # without those of its bases
+    own = SimpleNamespace(__annotations__=inspect.get_annotations(cls))  # without those of its bases
     module = vars(sys.modules[cls.__module__]) if frame is None else frame.f_globals
     try:
         # A class that a function defines is found among its variables.

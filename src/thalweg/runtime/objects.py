@@ -7,6 +7,7 @@ user, because lists and nested tuples are plain tuples in a column.
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -36,10 +37,19 @@ def unpack(data: bytes) -> dict[str, Array]:
 def to_stored(column: Column) -> pa.Array:
     """A column as an Arrow array that can be stored: values one by one, strings without their dictionary."""
     if isinstance(column, np.ndarray) and column.dtype.hasobject:
-        return pa.array([pickle.dumps(value, _PROTOCOL) for value in column], pa.binary())
+        return pa.array([_dumps(value) for value in column], pa.binary())
     array = to_arrow(column)
     # A stored dictionary would keep values that are long gone.
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _dumps(value: Any) -> bytes:
+    """The same bytes for the same value: without `fast` they would tell whether two equal parts are one object."""
+    out = io.BytesIO()
+    pickler = pickle.Pickler(out, _PROTOCOL)
+    pickler.fast = True
+    pickler.dump(value)
+    return out.getvalue()
 
 
 def from_stored(array: pa.Array) -> Column:

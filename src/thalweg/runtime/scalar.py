@@ -8,9 +8,8 @@ from typing import Any
 
 from thalweg.ir.types import INT64_MAX, INT64_MIN
 
-
 # Every part is said here: a sum may depend neither on a worker's own context nor on a changed `DefaultContext`.
-_DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, capitals=1, clamp=0, flags=[], traps=[InvalidOperation, Overflow])
+_DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOperation, Overflow])
 
 
 def _add(older: Any, newer: Any) -> Any:
