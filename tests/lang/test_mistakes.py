@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,6 +18,17 @@ from thalweg.errors import GraphError
 class Other(tw.Tuple):
     symbol: str
     price: float
+
+
+class Rich(tw.Tuple):
+    when: datetime
+    maybe: int | None
+    cost: Decimal
+    sizes: list[int]
+
+
+class Strict(tw.Tuple):
+    n: int
 
 
 def source(tuple_type: type[tw.Tuple] = Tick) -> tw.Stream:
@@ -106,6 +119,20 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: source().aggregate(window.running(), s=agg.count() * 2**63), "combined with numbers", "64-bit int", None),
     (lambda: source().aggregate(window.running(), s=agg.sum(lambda t: len(t.kind))), "cannot be read", None, ".map()"),
     (lambda: source().aggregate(window.running(), s=untyped(1)), "not an aggregate", None, None),
+    (
+        lambda: source(Rich).aggregate(window.running(), s=agg.sum("maybe")),
+        "agg.sum of int | None",
+        "int, float or Decimal",
+        "take the missing values out",
+    ),
+    (lambda: source(Rich).aggregate(window.running(), s=agg.min("maybe")), "agg.min of int | None", "datetime", None),
+    (lambda: source(Rich).aggregate(window.running(), s=agg.max("sizes")), "agg.max of list[int]", "bytes", None),
+    (lambda: source(Rich).aggregate(window.running(), s=agg.sum("when")), "agg.sum of datetime", "Decimal", None),
+    (lambda: source(Rich).aggregate(window.running(), s=agg.mean("cost")), "combined by /", "numbers", ".map() behind"),
+    (lambda: source(Rich).map(lambda t: {"n": t.maybe}, Strict), "another type for n", "int", None),
+    (lambda: source(Rich).map(lambda t: {"n": t.cost}, Strict), "another type for n", "int", None),
+    (lambda: source(Rich).map(lambda t: {"n": t.when.year}), "cannot be inferred", "a declared tuple type", None),
+    (lambda: source(Rich).split(lambda t: t.maybe, 2), "the function names a port", "an int in 0..1", None),
     (
         lambda: source().aggregate(window.running(), **untyped({"a b": agg.count()})),
         "bad attribute name 'a b'",

@@ -31,8 +31,8 @@ class Spot(tw.Tuple):
 class Rich(tw.Tuple):
     """`n` stays small. `w` is with and without a zone, `d` of all digits."""
 
-    n: int
     k: str | None
+    n: int
     o: int | None
     w: datetime
     e: date | None
@@ -81,7 +81,7 @@ COPIES: dict[str, RowFunction] = {
         "v": t.v,
         "p": t.p,
     },
-    "built": lambda t: Rich(t.n, t.k, t.o, t.w, t.e, t.d, t.z, t.v, t.p),
+    "built": lambda t: Rich(t.k, t.n, t.o, t.w, t.e, t.d, t.z, t.v, t.p),
     "counted": lambda t: Rich(n=(t.n + 1) % 5, k=t.k, o=t.o, w=t.w, e=t.e, d=t.d, z=t.z, v=t.v, p=t.p),
 }
 
@@ -115,7 +115,7 @@ def spread(t: Any) -> Iterator[Any]:
 
 FLAT_MAPS: dict[str, RowFunction] = {
     "spread": spread,
-    "twice": lambda t: (t, Rich(-t.n, t.k, None, t.w, t.e, -t.d, t.z, [t.o], t.p)),
+    "twice": lambda t: (t, Rich(t.k, -t.n, None, t.w, t.e, -t.d, t.z, [t.o], t.p)),
     "if_there": lambda t: [] if t.o is None else [t],
 }
 SPLITS: dict[str, RowFunction] = {
@@ -153,9 +153,9 @@ class JoinKind:
     back: RowFunction
 
 
-_WITH_RIGHT: RowFunction = lambda t: Rich(t.n, t.k, t.ro, t.rw, t.e, t.d, t.z, t.rv, t.rp)
+_WITH_RIGHT: RowFunction = lambda t: Rich(t.k, t.n, t.ro, t.rw, t.e, t.d, t.z, t.rv, t.rp)
 _OPAQUE: RowFunction = lambda t: rich(t, o=t.ro, p=t.rp if t.rp.far() else t.p, v=[*t.rv, t.n] if t.n else t.rv)
-_ALONE: RowFunction = lambda t: Rich(t.n, t.k, t.o, t.w, t.e, t.d, t.z, t.v, t.p)
+_ALONE: RowFunction = lambda t: Rich(t.k, t.n, t.o, t.w, t.e, t.d, t.z, t.v, t.p)
 
 JOINS: dict[str, JoinKind] = {
     "by_k": JoinKind(("k",), lambda t: {"k": t.k, "ro": t.o, "rw": t.w, "rv": t.v, "rp": t.p}, _WITH_RIGHT),
