@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.values import BOXED, POINT, VALUES, values_of
 from thalweg.engine.compare import first_difference
 from thalweg.ir.types import DECIMAL, INT, STR, AttributeType, list_of
@@ -17,6 +18,7 @@ from thalweg.runtime.columns import concat, from_values, take, to_list, window
 from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.keys import keys_of
 from thalweg.runtime.objects import from_stored, is_boxed, to_stored
+from thalweg.runtime.rows import row_maker
 from thalweg.runtime.state import Table
 
 
@@ -90,6 +92,20 @@ def test_a_table_keeps_them(kind: AttributeType, ragged: bool) -> None:
     assert again.find(keys.distinct).tolist() == list(range(count))
     assert same(to_list(again.columns["v"]), held)
     assert again.offsets.tolist() == table.offsets.tolist()
+
+
+def test_equal_types_of_different_classes_keep_their_methods() -> None:
+    """A module that is loaded again declares equal types: rows must have the methods of the new ones."""
+
+    def declare(answer: int) -> type[tw.Tuple]:
+        part = type("Part", (tw.Tuple,), {"__annotations__": {"x": int}, "answer": lambda part: answer})
+        return type("Whole", (tw.Tuple,), {"__annotations__": {"part": part}, "answer": lambda whole: answer})
+
+    old, new = declare(1), declare(2)
+    assert old.tuple_type == new.tuple_type
+    for declared, answer in ((old, 1), (new, 2), (old, 1)):
+        row: Any = row_maker(declared.tuple_type, ["part"])((7,))
+        assert (row.answer(), row.part.answer(), row.part.x) == (answer, answer, 7)
 
 
 def test_equal_decimals_keep_their_own_digits() -> None:

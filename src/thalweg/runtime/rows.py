@@ -12,15 +12,26 @@ from thalweg.runtime.frame import Frame
 
 _classes: dict[tuple[TupleType, tuple[type | None, ...], tuple[str, ...]], type] = {}
 
+# The same by identity, because hashing a type costs more than making a row. It holds the type, so its id stays its own.
+_recent: dict[tuple[int, tuple[str, ...]], tuple[TupleType, type]] = {}
+_MANY = 1_000
+
 
 def row_maker(tuple_type: TupleType, names: Sequence[str]) -> type:
     """A class for tuples with these attributes, derived from the user's own where there is one.
 
     It takes values as columns carry them (or as user functions see them) and holds them as user functions see them.
     """
-    wanted = tuple_type, tuple(tuple_type.classes()), tuple(names)
+    names = tuple(names)
+    recent = _recent.get((id(tuple_type), names))
+    if recent is not None:
+        return recent[1]
+    wanted = tuple_type, tuple(tuple_type.classes()), names
     if wanted not in _classes:
-        _classes[wanted] = _make(tuple_type, wanted[2])
+        _classes[wanted] = _make(tuple_type, names)
+    if len(_recent) >= _MANY:  # every program that arrives brings new, equal types
+        _recent.clear()
+    _recent[id(tuple_type), names] = tuple_type, _classes[wanted]
     return _classes[wanted]
 
 
