@@ -6,7 +6,7 @@ from thalweg.lang import agg, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.endpoints import collect, files
 from thalweg.lang.library import operator
-from thalweg.lang.tuples import Tuple
+from thalweg.lang.tuples import Tuple, concat
 
 __version__ = "0.1.0"
 
@@ -18,6 +18,7 @@ __all__ = [
     "Tuple",
     "agg",
     "collect",
+    "concat",
     "files",
     "operator",
     "run",

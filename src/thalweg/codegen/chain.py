@@ -18,7 +18,7 @@ from thalweg.codegen.templates import TEMPLATES
 from thalweg.ir.expr import Apply, Expr, Record, reads, rule, walk
 from thalweg.ir.operators import Filter, Function, Map, Operator, StreamRef
 from thalweg.ir.rules import CAN_FALL_BACK
-from thalweg.ir.types import INT
+from thalweg.ir.types import INT, AttributeType
 
 Live = Mapping[StreamRef, tuple[str, ...]]
 
@@ -77,11 +77,14 @@ class ChainWriter:
             if self.waiting and (following is None or _needs_exact_rows(following)):
                 self._narrow("True", now=True)
 
+    def _column(self, name: str, kind: AttributeType) -> str:
+        """Values of the other types are only passed on, so they are columns already."""
+        source = self.columns[name]
+        return source if kind.boxed else f"k.column({source}, n, AttributeType.{kind.name})"
+
     def finish(self, last: Operator) -> list[str]:
         kinds = dict(last.outputs[0].attributes)
-        fields = [
-            f"    {n!r}: k.column({self.columns[n]}, n, AttributeType.{kinds[n].name})," for n in self.live[last.output]
-        ]
+        fields = [f"    {n!r}: {self._column(n, kinds[n])}," for n in self.live[last.output]]
         return [*self.lines, "return rows, {", *fields, "}"]
 
     def _variable(self, source: str) -> str:

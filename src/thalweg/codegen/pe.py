@@ -12,7 +12,7 @@ from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
 from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.expressions import Writer
-from thalweg.ir.expr import Expr, Record, text
+from thalweg.ir.expr import Attr, Expr, Record, text
 from thalweg.ir.operators import (
     Aggregate,
     EventTime,
@@ -271,4 +271,6 @@ class _Module:
 
 
 def _column(expr: Expr, source: str) -> str:
+    if isinstance(expr, Attr):
+        return source
     return f"k.column({source}, n, AttributeType.{expr.type.name})"

@@ -14,7 +14,7 @@ from typing import IO, Any
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, InputError, ThalwegError, TupleError, Where
+from thalweg.errors import CheckpointError, InputError, OutputError, ThalwegError, TupleError, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ class Checkpoint:
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():
             return None
-        known: dict[str, type[ThalwegError]] = {c.__name__: c for c in (InputError, TupleError, CheckpointError)}
+        errors: tuple[type[ThalwegError], ...] = (InputError, TupleError, CheckpointError, OutputError)
+        known = {c.__name__: c for c in errors}
         document: dict[str, Any] = json.loads(self._failure.read_bytes())
         file, _, line = (document["where"] or "").rpartition(":")
         return known.get(document["class"], ThalwegError)(

@@ -1,7 +1,7 @@
 """The reference: one tuple at a time from the log, depth first, operators in declaration order.
 
-Slow and obviously right. With the kernels it shares the definition of a window's fold, with operators written in Python
-their code. It carries every tuple's order key along and makes sure that its own order is theirs.
+Slow and obviously right. With the kernels it shares the definitions of a window's fold and of equal keys, with
+operators written in Python their code. It carries order keys along and makes sure that its own order is theirs.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ from thalweg.ir.operators import (
 )
 from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MIN, TupleType, conform
+from thalweg.ir.values import carried
 from thalweg.runtime import batches
 from thalweg.runtime.aggregate import period, row_fields
+from thalweg.runtime.canonical import canonical
 from thalweg.runtime.chance import chance
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.marks import passed
-from thalweg.runtime.objects import fresh
 from thalweg.runtime.ranks import LAST_RANK, hash_of, key_rank
+from thalweg.runtime.records import fresh
 from thalweg.runtime.rows import row_maker, rows, unpack
 from thalweg.runtime.scalar import STEPS, fold_window
 
@@ -188,7 +190,7 @@ class Reference:
             raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
         names = self.graph.type_of(sink.inputs[0]).names
-        self.open[sink.name].append(tuple(getattr(row, name) for name in names))
+        self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
 
     def _make(self, operator: Operator, values: tuple[Any, ...], port: int = 0) -> Any:
         output = operator.outputs[port]
@@ -222,7 +224,7 @@ class Reference:
                     len(values) if fold.kind == "count" else fold_window(fold.kind, values, max(0, count - size), size)
                 )
             else:
-                value = argument if opens else None if argument is None else STEPS[fold.kind](old, argument)
+                value = argument if opens or fold.argument is None else STEPS[fold.kind](old, argument)
                 kept.append(value)
                 folds[fold_name(i)] = _seen(window, count) if fold.kind == "count" else value
         table[key] = count, kept, own
@@ -346,5 +348,11 @@ def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
 
 
 def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Python's own equality of dict keys, with all NaNs made one key."""
-    return tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in (getattr(row, n) for n in names))
+    """Python's own equality of dict keys, with all NaNs made one key; of other types the canonical form."""
+    return tuple(_equal_as(getattr(row, n)) for n in names)
+
+
+def _equal_as(value: Any) -> Any:
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value
+    return value if isinstance(value, int | str) else canonical(carried(value))

@@ -15,11 +15,12 @@ import pyarrow as pa
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.manifest import Manifest, make_manifest
-from thalweg.engine.sinks import FileSink, make_sinks, tuples_of, write_epoch
+from thalweg.engine.sinks import CollectSink, FileSink, make_sinks, tuples_of, write_epoch
 from thalweg.engine.splits import EpochCutter
 from thalweg.errors import PlanError, did_you_mean
-from thalweg.ir.operators import Collect
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.types import TupleType
+from thalweg.ir.values import reviver
 
 DEFAULT_MAX_TUPLES = 1_000_000
 
@@ -50,6 +51,7 @@ class RunResult:
     tuples_out: Mapping[str, int]
     seconds: float
     collected: Mapping[str, pa.Table]
+    types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order; without a name, of the only one."""
@@ -59,7 +61,10 @@ class RunResult:
         if sink is None or sink not in self.collected:
             hint = did_you_mean(sink or "", names)
             raise PlanError(f"no collect sink {sink!r}", expected=", ".join(names) or "a collect sink", hint=hint)
-        return tuples_of(self.collected[sink])
+        revivers = [reviver(kind) for _, kind in self.types[sink].attributes]
+        return [
+            tuple(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])
+        ]
 
 
 Watch = Callable[[EpochReport], None]
@@ -90,13 +95,14 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
 
 
 def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float) -> RunResult:
-    collect = [s.name for s in plan.graph.sinks if isinstance(s.endpoint, Collect)]
+    kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     return RunResult(
         epochs=len(reports),
         tuples_in=sum(r.tuples_in for r in reports),
         tuples_out={name: sum(r.tuples_out[name] for r in reports) for name in run.sinks},
         seconds=seconds,
-        collected={name: run.sinks[name].read() for name in collect},
+        collected={name: sink.read() for name, sink in kept.items()},
+        types={name: sink.tuple_type for name, sink in kept.items()},
     )
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +14,17 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from thalweg.engine.boxed_columns import boxed_column, json_column
+from thalweg.engine.filetypes import ARROW_TYPES, TAKEN, Misfit, is_text
 from thalweg.engine.log import Chunk, Epoch, InputLog, Piece
+from thalweg.engine.textforms import TO_TEXT, count_json_rows, json_rows
 from thalweg.errors import InputError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Files, Source
-from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
-from thalweg.runtime.columns import from_arrow
+from thalweg.ir.types import STR, AttributeType, TupleType
+from thalweg.runtime.columns import Column, from_arrow
 from thalweg.runtime.frame import Frame
 
-ARROW_TYPES: dict[AttributeType, pa.DataType] = {
-    INT: pa.int64(),
-    FLOAT: pa.float64(),
-    STR: pa.string(),
-    BOOL: pa.bool_(),
-}
 SUFFIXES = {"parquet": (".parquet",), "csv": (".csv",), "jsonl": (".jsonl", ".ndjson", ".json")}
 
 
@@ -148,7 +146,7 @@ def _count_rows(path: str, format: str) -> int:
             return int(pq.read_metadata(path).num_rows)
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
-    return len(_read_text(path, format, None))
+    return count_json_rows(path) if format == "jsonl" else len(_read_text(path, format, None))
 
 
 def _changed(known: Chunk, size: int, modified_ns: int) -> InputError:
@@ -189,16 +187,53 @@ class Reader:
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
         check_unchanged(piece.chunk)
-        table = self._table(piece.chunk)
-        columns = {name: from_arrow(self._column(table, name, piece.chunk)) for name in self.columns}
+        columns = self._columns(piece.chunk)
         rows = piece.chunk.stop - piece.chunk.start
         whole = Frame(np.arange(piece.position, piece.position + rows), (), columns)
         for start in range(0, rows, frame_rows):
             yield whole.window(start, min(start + frame_rows, rows))
 
+    def _columns(self, chunk: Chunk) -> dict[str, Column]:
+        kinds = dict(self.tuple_type.attributes)
+        parsed = self.endpoint.format == "jsonl" and any(kind.boxed for kind in kinds.values())
+        table = None if parsed else self._table(chunk)
+        rows = self._json_rows(chunk) if parsed else []
+        columns: dict[str, Column] = {}
+        for name in self.columns:
+            try:
+                if table is None:
+                    columns[name] = json_column(rows, name, kinds[name], chunk.start)
+                elif kinds[name].boxed:
+                    column = self._present(table, name, kinds[name], chunk)
+                    text = self.endpoint.format == "csv"
+                    columns[name] = boxed_column(column, kinds[name], chunk.start, text=text)
+                else:
+                    columns[name] = from_arrow(self._column(table, name, chunk))
+            except Misfit as misfit:
+                raise self._misfit(name, chunk, misfit.expected, misfit.found) from None
+        return columns
+
+    def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
+        """Parsed by Python: Arrow's reader knows neither base64 nor the exact digits of a Decimal."""
+        try:
+            return json_rows(chunk.path)[chunk.start : chunk.stop]
+        except (ValueError, OSError) as error:
+            raise InputError("this file cannot be read as jsonl", found=f"{chunk.path}: {error}") from None
+
+    def _present(self, table: pa.Table, name: str, kind: AttributeType, chunk: Chunk) -> pa.ChunkedArray:
+        if name not in table.column_names:
+            raise self._misfit(
+                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of these'}"
+            )
+        return table.column(name)
+
     def _table(self, chunk: Chunk) -> pa.Table:
         if self.endpoint.format != "parquet":
-            return _read_text(chunk.path, self.endpoint.format, self).slice(chunk.start, chunk.stop - chunk.start)
+            table = _read_text(chunk.path, self.endpoint.format, self)
+            if len(table) != chunk.rows:
+                found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
+                raise InputError("this file does not have one row per line", operator=self.source, found=found)
+            return table.slice(chunk.start, chunk.stop - chunk.start)
         try:
             return self._row_groups(chunk)
         except (pa.ArrowException, OSError) as error:
@@ -236,20 +271,15 @@ class Reader:
     def _column(self, table: pa.Table, name: str, chunk: Chunk) -> pa.ChunkedArray:
         kind = self.tuple_type.get(name)
         assert kind is not None
-        if name not in table.column_names:
-            raise self._misfit(
-                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of these'}"
-            )
-        column = table.column(name)
+        column = self._present(table, name, kind, chunk)
         if column.null_count:
             row = chunk.start + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
             raise self._misfit(name, chunk, f"{kind} in every row", f"nothing in row {row}")
-        if kind is STR and pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
             return column
         found = column.type
-        allowed = {INT: pa.types.is_integer, FLOAT: _is_number, STR: _is_text, BOOL: pa.types.is_boolean}
         try:
-            if not allowed[kind](found):
+            if not TAKEN[kind](found):
                 raise pa.ArrowInvalid("another type")
             return column.cast(ARROW_TYPES[kind])
         except pa.ArrowInvalid as error:
@@ -261,21 +291,21 @@ class Reader:
         )
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
 def _read_text(path: str, format: str, reader: Reader | None) -> pa.Table:
-    types = {} if reader is None else {n: ARROW_TYPES[k] for n, k in reader.tuple_type.attributes}
+    kinds = {} if reader is None else {n: k.required for n, k in reader.tuple_type.attributes}
+    types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     try:
         if format == "csv":
-            # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number.
-            convert = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-            return pyarrow.csv.read_csv(path, convert_options=convert)
+            # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number. A str is never null, but
+            # a `str | None` is "" only in quotes, and nothing without them.
+            convert = pyarrow.csv.ConvertOptions(
+                column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
+            )
+            table = pyarrow.csv.read_csv(path, convert_options=convert)
+            for n, k in () if reader is None else reader.tuple_type.attributes:
+                if k is STR and n in table.column_names:
+                    table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))
+            return table
         schema = pa.schema(list(types.items())) if types else None
         return pyarrow.json.read_json(path, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
     except (pa.ArrowException, OSError) as error:

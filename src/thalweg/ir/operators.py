@@ -135,11 +135,12 @@ class Fold:
     function: Callable[[list[Any]], Any] | None = None
 
     def fingerprint(self) -> str:
+        stored = f": {self.type!r}" if self.type.boxed else ""
         parts = [self.argument.fingerprint() if self.argument else ""]
         parts += [self.picked.fingerprint()] if self.picked else []
         parts += [repr(self.parameter)] if self.parameter is not None else []
         parts += [code_fingerprint(self.function)] if self.function is not None else []
-        return f"{self.kind}({', '.join(parts)})"
+        return f"{self.kind}({', '.join(parts)}){stored}"
 
     def value_of(self, row: Any) -> Any:
         """The argument's value for a tuple; a pair, if something else of the tuple is wanted."""

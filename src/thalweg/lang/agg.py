@@ -10,10 +10,31 @@ from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr, Const, Expr
 from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.operators import Fold, Function, fold_name
-from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, PYTHON_TYPES, AttributeType, TupleType
+from thalweg.ir.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    DATETIME,
+    DECIMAL,
+    FLOAT,
+    INT,
+    INT64_MAX,
+    INT64_MIN,
+    PYTHON_TYPES,
+    STR,
+    AttributeType,
+    TupleType,
+    list_of,
+)
 from thalweg.lang.functions import attribute_function, read_function
+from thalweg.lang.hints import attribute_type
 
 Argument = str | Callable[[Any], Any]
+
+_SUMMED = (INT, FLOAT, DECIMAL)
+_COMPARED = (*_SUMMED, STR, BYTES, DATETIME, DATE)
+_TAKEN = {"sum": _SUMMED, "min": _COMPARED, "max": _COMPARED, "argmin": _COMPARED, "argmax": _COMPARED}
+_TAKEN |= dict.fromkeys(("std", "wma", "quantile"), (INT, FLOAT))
 
 
 class Aggregate:
@@ -53,7 +74,7 @@ class Of(Aggregate):
     picked: Argument | None = None
     parameter: float | None = None
     function: Callable[[list[Any]], Any] | None = None
-    type: type | None = None
+    type: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +158,11 @@ def distinct(argument: Argument) -> Aggregate:
     return Of("distinct", argument)
 
 
+def collect(argument: Argument) -> Aggregate:
+    """All values, oldest first, as a list."""
+    return Of("collect", argument)
+
+
 def argmin(argument: Argument, picked: Argument) -> Aggregate:
     """What `picked` is in the tuple with the least argument, the oldest of such tuples."""
     return Of("argmin", argument, picked=picked)
@@ -147,7 +173,7 @@ def argmax(argument: Argument, picked: Argument) -> Aggregate:
     return Of("argmax", argument, picked=picked)
 
 
-def apply(function: Callable[[list[Any]], Any], argument: Argument, type: type) -> Aggregate:
+def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> Aggregate:
     """A function of the list of all values of the window, oldest first; `type` is that of its result."""
     return Of("apply", argument, function=function, type=type)
 
@@ -160,9 +186,6 @@ def window_start() -> Aggregate:
 def window_end() -> Aggregate:
     """The event time at which the window ends; it holds the tuples before."""
     return Of("window_end", None)
-
-
-_NUMBERS = ("sum", "min", "max", "std", "wma", "quantile")
 
 
 class FoldTable:
@@ -179,9 +202,16 @@ class FoldTable:
             case Number(value):
                 return self._number(value)
             case Combined(op, left, right):
-                found = apply_operation(op, self.resolve(left), self.resolve(right))
+                a, b = self.resolve(left), self.resolve(right)
+                found = apply_operation(op, a, b)
                 if found is None:
-                    raise GraphError(f"aggregates cannot be combined by {op}", where=self.where, expected="numbers")
+                    raise GraphError(
+                        f"aggregates cannot be combined by {op}",
+                        where=self.where,
+                        expected="numbers (int or float)",
+                        found=f"{a.type} {op} {b.type}",
+                        hint="make them fields of their own and combine them in a .map() behind",
+                    )
                 return found
         raise GraphError("not an aggregate", where=self.where, expected="agg.…", found=repr(aggregate))
 
@@ -222,21 +252,19 @@ class FoldTable:
         if function is None:
             return INT
         value = self._readable(of.kind, function)
-        if value not in (INT, FLOAT) and of.kind in _NUMBERS:
-            raise GraphError(
-                f"agg.{of.kind} of {value}",
-                where=self.where,
-                expected="int or float",
-                hint="`1 if t.flag else 0` counts a flag" if value is BOOL else None,
-            )
+        self._taken(of.kind, value)
+        if of.kind == "distinct" and value.composite:
+            raise GraphError(f"agg.distinct of {value}", where=self.where, expected="a type without parts")
         if picked is not None:
             return self._readable(of.kind, picked)
         if of.kind in ("std", "wma", "quantile"):
             return FLOAT
         if of.kind == "distinct":
             return INT
+        if of.kind == "collect":
+            return list_of(value)
         if of.kind == "apply":
-            return self._declared(of.type)
+            return attribute_type(of.type, "the result of agg.apply", self.where)
         return value
 
     def _readable(self, kind: str, function: Function) -> AttributeType:
@@ -249,9 +277,15 @@ class FoldTable:
             )
         return function.expr.type
 
-    def _declared(self, declared: type | None) -> AttributeType:
-        kind = PYTHON_TYPES.get(declared) if declared is not None else None
-        if kind is None:
-            known = ", ".join(t.__name__ for t in PYTHON_TYPES)
-            raise GraphError("agg.apply: bad type", where=self.where, expected=known, found=repr(declared))
-        return kind
+    def _taken(self, kind: str, value: AttributeType) -> None:
+        """Refuse values that the fold could not take."""
+        taken = _TAKEN.get(kind)
+        if taken is None or value in taken:
+            return
+        hint = None
+        if value is BOOL:
+            hint = "`1 if t.flag else 0` counts a flag"
+        elif value.optional:
+            hint = "take the missing values out before: a .filter(), then a .map() to a type without None"
+        *most, last = (str(t) for t in taken)
+        raise GraphError(f"agg.{kind} of {value}", where=self.where, expected=f"{', '.join(most)} or {last}", hint=hint)

@@ -15,9 +15,10 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Collect, Files, Function, Operator, StreamRef
 from thalweg.ir.times import duration
-from thalweg.ir.types import FLOAT, INT, AttributeType, TupleType
+from thalweg.ir.types import DATETIME, FLOAT, INT, AttributeType, TupleType, accepts
 from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
+from thalweg.lang.endpoints import check_format
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.place import assigned_name, call_place, user_frame
 from thalweg.lang.tuples import Tuple, check_names
@@ -25,7 +26,7 @@ from thalweg.lang.window import Duration, Last, Window, Within, names
 from thalweg.library.meet import EveryPunctuation, LeastTime, MeetConfig
 from thalweg.library.windows import WindowSpec
 
-TIME_TYPES = (INT,)
+TIME_TYPES = (INT, DATETIME)
 RowFunction = Callable[[Any], Any]
 
 
@@ -49,6 +50,7 @@ class App:
             )
         if not isinstance(endpoint, Files):
             raise GraphError("not a source", where=site.where, expected="tw.files(…)", found=repr(endpoint))
+        check_format(endpoint, tuple_type.tuple_type, site.where)
         return site.stream(
             ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
         )
@@ -589,6 +591,8 @@ class Stream:
             raise GraphError(
                 "not a sink", where=site.where, expected="tw.files(…) or tw.collect()", found=repr(endpoint)
             )
+        if isinstance(endpoint, Files):
+            check_format(endpoint, self.tuple_type, site.where)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def _same_app(self, other: Stream, site: _Site) -> None:
@@ -711,13 +715,17 @@ def _in_declared_order(read: Function, output: TupleType, site: _Site) -> Functi
     for name, kind in output.attributes:
         if name not in fields:
             raise GraphError(f"the map does not return {name}", where=site.where, expected=str(output))
-        if fields[name].type is not kind and not (kind is FLOAT and fields[name].type is INT):
+        if not accepts(kind, fields[name].type):
             raise GraphError(
                 f"the map returns another type for {name}",
                 where=site.where,
                 expected=str(kind),
                 found=str(fields[name].type),
             )
+    for name, kind in output.attributes:
+        found = fields[name].type
+        if found != kind and not (kind is FLOAT and found is INT):
+            return replace(read, expr=None, opaque_because=f"{found} becomes {kind}")
     return replace(
         read, expr=Record(tuple((name, _as_declared(fields[name], kind)) for name, kind in output.attributes))
     )
@@ -725,4 +733,4 @@ def _in_declared_order(read: Function, output: TupleType, site: _Site) -> Functi
 
 def _as_declared(expr: Expr, kind: AttributeType) -> Expr:
     """An int where a float is declared becomes one."""
-    return expr if expr.type is kind else Apply("float", (expr,), FLOAT)
+    return expr if expr.type == kind else Apply("float", (expr,), FLOAT)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import sys
 import typing
 from collections.abc import Iterable
+from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar
 
 from thalweg.errors import GraphError, Where
-from thalweg.ir.types import PYTHON_TYPES, TupleType
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.lang.hints import attribute_type
+from thalweg.lang.place import call_place, user_frame
 
 
 class Tuple:
@@ -18,13 +22,16 @@ class Tuple:
     class Tick(tw.Tuple):
         symbol: str
         price: float
+
+    A subclass of a tuple type has its attributes, too, before its own; a subclass of several has those of all of them.
     """
 
     tuple_type: ClassVar[TupleType]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__annotations__" in cls.__dict__:  # the runtime derives row classes that declare nothing new
+        # The runtime derives row classes from one class, and declares nothing new.
+        if "__annotations__" in cls.__dict__ or len(_tuple_bases(cls)) > 1:
             cls.tuple_type = _read_annotations(cls)
             if getattr(cls.__init__, "made_by_thalweg", False):
                 cls.__init__ = _initializer(cls.tuple_type.names)  # type: ignore[method-assign]
@@ -63,26 +70,61 @@ def plain(cls: type[Tuple]) -> bool:
     return getattr(cls.__init__, "made_by_thalweg", False) and cls.__new__ is object.__new__
 
 
-def _read_annotations(cls: type[Tuple]) -> TupleType:
-    where = _class_place(cls)
-    try:
-        hints = typing.get_type_hints(cls, include_extras=False)
-    except NameError as error:
-        raise GraphError(f"tuple type {cls.__name__}: {error}", where=where) from None
-    attributes = []
-    for name, hint in hints.items():
-        if name == "tuple_type":
-            continue
-        kind = PYTHON_TYPES.get(hint)
-        if kind is None:
-            known = ", ".join(t.__name__ for t in PYTHON_TYPES)
-            found = getattr(hint, "__name__", str(hint))
+def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
+    """A tuple type with the attributes of several, in their order: `class Name(A, B): pass` in one word."""
+    frame = user_frame()
+    for part in parts:
+        if not (isinstance(part, type) and issubclass(part, Tuple) and part is not Tuple):
             raise GraphError(
-                f"attribute {name} of {cls.__name__} has an unknown type", where=where, expected=known, found=found
+                "not a tuple type", where=call_place(frame), expected="subclasses of tw.Tuple", found=repr(part)
             )
-        attributes.append((name, kind))
-    check_names((name for name, _ in attributes), cls.__name__, where)
-    return TupleType(cls.__name__, tuple(attributes), cls)
+    if not parts or len(set(parts)) != len(parts):
+        found = ", ".join(part.__name__ for part in parts) or "none"
+        raise GraphError("concat takes different tuple types", where=call_place(frame), found=found)
+    try:
+        # Its module is the caller's, so that a worker that can import the module finds the class there.
+        return type(name, parts, {"__module__": frame.f_globals.get("__name__", "__main__")})
+    except TypeError as error:  # one of them extends another
+        raise GraphError(f"{name} cannot be made of these: {error}", where=call_place(frame)) from None
+
+
+def _tuple_bases(cls: type) -> list[type[Tuple]]:
+    return [base for base in cls.__bases__ if issubclass(base, Tuple) and base is not Tuple]
+
+
+def _read_annotations(cls: type[Tuple]) -> TupleType:
+    frame = _class_frame(cls)
+    where = call_place(frame) if frame is not None else None
+    attributes: dict[str, AttributeType] = {}
+    owners: dict[str, type] = {}
+
+    def add(name: str, kind: AttributeType, owner: type) -> None:
+        if owners.setdefault(name, owner) is not owner:
+            raise GraphError(
+                f"tuple type {cls.__name__} has {name} twice",
+                where=where,
+                expected="a name of its own for each attribute",
+                found=f"{name} of {owners[name].__name__} and of {owner.__name__}",
+            )
+        attributes[name] = kind
+
+    for base in _tuple_bases(cls):
+        for name, kind in getattr(base, "tuple_type", TupleType(base.__name__, ())).attributes:
+            add(name, kind, next(c for c in base.__mro__ if name in inspect.get_annotations(c)))
+    for name, hint in _own_hints(cls, frame, where).items():
+        add(name, attribute_type(hint, f"attribute {name} of {cls.__name__}", where), cls)
+    check_names(attributes, cls.__name__, where)
+    return TupleType(cls.__name__, tuple(attributes.items()), cls)
+
+
+def _own_hints(cls: type[Tuple], frame: FrameType | None, where: Where | None) -> dict[str, Any]:
+    own = SimpleNamespace(__annotations__=inspect.get_annotations(cls))  # without those of its bases
+    module = vars(sys.modules[cls.__module__]) if frame is None else frame.f_globals
+    try:
+        # A class that a function defines is found among its variables.
+        return typing.get_type_hints(own, module, {} if frame is None else dict(frame.f_locals))
+    except (NameError, TypeError, SyntaxError) as error:
+        raise GraphError(f"tuple type {cls.__name__}: {error}", where=where) from None
 
 
 def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
@@ -98,10 +140,8 @@ def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
             )
 
 
-def _class_place(cls: type) -> Where | None:
-    frame = sys._getframe()
+def _class_frame(cls: type) -> FrameType | None:
+    frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__") != cls.__module__:
-        if frame.f_back is None:
-            return None
         frame = frame.f_back
-    return Where(frame.f_code.co_filename, frame.f_lineno)
+    return frame

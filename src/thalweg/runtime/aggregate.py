@@ -9,10 +9,10 @@ import numpy as np
 
 from thalweg.ir.expr import Expr, evaluate
 from thalweg.ir.operators import Aggregate, Fold, Running, Sliding, Tumbling, fold_name
-from thalweg.ir.types import INT, AttributeType, conform
+from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, conform
 from thalweg.runtime.columns import DTYPES, Array, Column, concat, from_values, take, to_list
 from thalweg.runtime.folds import accumulate, accumulate_backward, group_order, ranges
-from thalweg.runtime.kernels import plain, summable
+from thalweg.runtime.kernels import numbers, plain, summable
 from thalweg.runtime.keys import Keys
 from thalweg.runtime.scalar import STEPS, fold_window
 from thalweg.runtime.state import State, Table
@@ -75,7 +75,7 @@ class Groups:
         columns: dict[str, Column] = {"count": zeros}
         for i in stored_folds(operator):
             kind = operator.folds[i].type
-            blank = from_values([], kind) if self.table.ragged else from_values([_ZERO[kind.value]] * len(new), kind)
+            blank = from_values([], kind) if self.table.ragged else from_values([_ZERO.get(kind)] * len(new), kind)
             columns[fold_name(i)] = blank
         if operator.acts_at_end:
             first = self.order[self.starts[new]]
@@ -83,7 +83,7 @@ class Groups:
         self.table.append(keys.distinct.take(new), buckets[new], columns, zeros)
 
 
-_ZERO: Mapping[str, Any] = {"int": 0, "float": 0.0, "str": "", "bool": False}
+_ZERO: Mapping[AttributeType, Any] = {INT: 0, FLOAT: 0.0, STR: "", BOOL: False}  # None, where Python values are held
 
 
 def fold_frame(operator: Aggregate, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
@@ -133,8 +133,7 @@ def _first(argument: Column, carried: Column, groups: Groups, under_way: Array, 
 
 def _seeded(fold: Fold, groups: Groups, argument: Column, carried: Column, under_way: Array, starts: Array) -> Array:
     """The left fold that goes on from the carried state: the state takes part in the first step of each segment."""
-    assert isinstance(argument, np.ndarray)
-    assert isinstance(carried, np.ndarray)
+    argument, carried = numbers(argument), numbers(carried)
     ufunc = UFUNCS[fold.kind]
     checked = summable(argument, carried[under_way]) if fold.kind == "sum" else plain(argument)
     if fold.kind != "sum":
@@ -180,7 +179,7 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
         if fold.kind == "first":
             results[name] = take(values, oldest)
             continue
-        assert isinstance(values, np.ndarray)
+        values = numbers(values)
         ufunc = UFUNCS[fold.kind]
         values = summable(values, values[:0]) if fold.kind == "sum" else plain(values)
         prefix = accumulate(ufunc, values, blocks)[at]

@@ -1,4 +1,4 @@
-"""Columns of a frame: numpy arrays, and strings as codes into an Arrow dictionary.
+"""Columns of a frame: numpy arrays, and strings as codes into an Arrow dictionary. Other types: `objects.py`.
 
 Coded strings make everything between two files cheap: filters, gathers, groupings and joins move 4-byte codes,
 a function of one string is evaluated once per distinct value, and a frame carries each distinct value once.
@@ -87,7 +87,12 @@ def from_values(values: Sequence[Any], kind: AttributeType) -> Column:
     """Python values, all of this type, as a column."""
     if kind is STR:
         return from_arrow(pa.array(values, pa.string()))
-    return np.array(values, dtype=DTYPES[kind])
+    return objects(values) if kind.boxed else np.array(values, dtype=DTYPES[kind])
+
+
+def objects(values: Sequence[Any]) -> Array:
+    """Python values as a column. `np.array` would make a matrix of tuples of one length."""
+    return np.fromiter(values, np.dtype(object), len(values))
 
 
 def to_list(column: Column) -> list[Any]:

@@ -43,11 +43,11 @@ from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame, Sub, join_frames
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import buckets_of, keys_of
-from thalweg.runtime.objects import ObjectTable, fresh, resource_of
 from thalweg.runtime.order import merge, slices
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.process import Ports, ProcessRun
 from thalweg.runtime.ranks import hash_of, key_rank
+from thalweg.runtime.records import ObjectTable, fresh, resource_of
 from thalweg.runtime.state import BucketStore, State, Stored
 
 Columns = Mapping[str, Column]

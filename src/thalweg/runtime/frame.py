@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.runtime.columns import Array, Coded, Column, compact, concat, from_arrow, take, window
+from thalweg.runtime.objects import is_boxed, pack, unpack
 
 Sub = Array | int  # a sub-position: one per tuple, or one for all tuples of the frame
 
@@ -90,7 +91,7 @@ def encode(frame: Frame) -> bytes:
     """The frame as one Arrow IPC stream, in few bytes: the JVM copies them several times on their way.
 
     Integers get the narrowest type that holds them; positions, which ascend, travel as steps; sub-positions that are
-    the same for all tuples travel once, in the schema.
+    the same for all tuples travel once, in the schema; so do columns of Python values, as one pickle.
     """
     first = int(frame.position[0]) if len(frame) else 0
     arrays = {_POSITION: pa.array(_narrow(np.diff(frame.position, prepend=first)))}
@@ -100,9 +101,11 @@ def encode(frame: Frame) -> bytes:
             constants[str(index)] = sub
         else:
             arrays[f"{_SUB}{index}"] = pa.array(_narrow(sub))
-    arrays |= {name: _column_to_arrow(compact(column)) for name, column in frame.columns.items()}
-    header = {"first": first, "width": len(frame.subs), "constants": constants}
-    schema = pa.schema([(n, a.type) for n, a in arrays.items()], metadata={"thalweg": json.dumps(header)})
+    boxed = {name: column for name, column in frame.columns.items() if is_boxed(column)}
+    arrays |= {name: _column_to_arrow(compact(c)) for name, c in frame.columns.items() if name not in boxed}
+    header = {"first": first, "width": len(frame.subs), "constants": constants, "names": list(frame.columns)}
+    metadata = {b"thalweg": json.dumps(header).encode()} | ({b"boxed": pack(boxed)} if boxed else {})
+    schema = pa.schema([(n, a.type) for n, a in arrays.items()], metadata=metadata)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
@@ -129,13 +132,15 @@ def decode(data: bytes | memoryview | pa.Buffer) -> Frame:
         batch = reader.read_next_batch()
     header = json.loads(batch.schema.metadata[b"thalweg"])
     columns = {name: _widen(from_arrow(batch.column(i))) for i, name in enumerate(batch.schema.names)}
+    if b"boxed" in batch.schema.metadata:
+        columns |= unpack(batch.schema.metadata[b"boxed"])
     steps = columns.pop(_POSITION)
     assert isinstance(steps, np.ndarray)
     subs: list[Any] = [
         header["constants"][str(i)] if str(i) in header["constants"] else columns.pop(f"{_SUB}{i}")
         for i in range(header["width"])
     ]
-    return Frame(header["first"] + np.cumsum(steps), tuple(subs), columns)
+    return Frame(header["first"] + np.cumsum(steps), tuple(subs), {name: columns[name] for name in header["names"]})
 
 
 def _widen(column: Column) -> Column:

@@ -193,6 +193,13 @@ def ports(value: Any, rows: int, count: int, kind: AttributeType) -> Array:
     return numbers
 
 
+def numbers(values: Column) -> Array:
+    """Values about to be folded: strings and columns of Python values are folded by Python."""
+    if isinstance(values, Coded) or values.dtype.hasobject:
+        raise Fallback
+    return values
+
+
 def plain(values: Array) -> Array:
     """Values about to be compared by min or max: Python keeps the older of NaNs and of zeros of both signs."""
     if values.dtype == np.float64 and (np.isnan(values).any() or (np.signbit(values) & (values == 0)).any()):

@@ -1,6 +1,7 @@
 """Keys: canonical form, stable hash, buckets.
 
 The canonical form makes values that are equal in Python equal: −0.0 is 0.0, every NaN is one NaN, a bool is its int.
+That of other types is made of bytes, value by value (`canonical.py`).
 The hash is our own (version 1): splitmix64's finalizer over the 64-bit words of the canonical form. It decides where
 state lives, so it never changes; a new one gets a new version.
 """
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from thalweg.runtime.canonical import canonical
 from thalweg.runtime.columns import Array, Coded, Column
 
 HASH_VERSION = 1
@@ -49,10 +51,18 @@ def keys_of(columns: Sequence[Column], rows: int) -> Keys:
 def _part(column: Column) -> Keys:
     if isinstance(column, Coded):
         return _used(column.codes, column.values)
+    if column.dtype.hasobject:
+        return _boxed(column)
     if column.dtype == np.float64:
         column = np.where(np.isnan(column), np.nan, column + 0.0).view(np.int64)
     encoded = pa.array(column.astype(np.int64, copy=False)).dictionary_encode()
     return Keys(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
+
+
+def _boxed(column: Array) -> Keys:
+    numbers: dict[bytes, int] = {}
+    codes = np.fromiter((numbers.setdefault(canonical(v), len(numbers)) for v in column), np.int64, len(column))
+    return Keys(codes, pa.array(list(numbers), pa.binary()))
 
 
 def _used(codes: Array, values: pa.Array) -> Keys:
@@ -72,12 +82,12 @@ def _first_rows(codes: Array) -> Array:
 
 
 def _pack(parts: Sequence[Keys], row: int) -> bytes:
-    """Several attributes as bytes: numbers in 8 bytes, strings behind their length."""
+    """Several attributes as bytes: numbers in 8 bytes, strings and canonical bytes behind their length."""
     packed = b""
     for part in parts:
         value = part.distinct[int(part.codes[row])].as_py()
-        if isinstance(value, str):
-            data = value.encode()
+        if isinstance(value, str | bytes):
+            data = value.encode() if isinstance(value, str) else value
             packed += len(data).to_bytes(8, "little") + data
         else:
             packed += value.to_bytes(8, "little", signed=True)

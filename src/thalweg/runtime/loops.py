@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, TupleType
+from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, TupleType, conform
+from thalweg.ir.values import reviver
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.rows import conform_attribute, row_maker, unpack
+from thalweg.runtime.rows import row_maker, unpack
 
 Loop = Callable[..., tuple[list[Any], Exception | None]]
 
@@ -35,9 +36,16 @@ _FITS: dict[AttributeType, str] = {
 }
 
 
+Classes = tuple[type | None, ...]
+
+
+def _classes(tuple_type: TupleType) -> Classes:
+    return tuple(tuple_type.classes())
+
+
 def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType, output: TupleType) -> Looped:
     """The results of a map, column by column."""
-    loop = _map_loop(input_type, input_type.python, tuple(frame.columns), output, output.python)
+    loop = _map_loop(input_type, _classes(input_type), tuple(frame.columns), output, _classes(output))
     results, error = loop(function, len(frame), *map(to_list, frame.columns.values()))
     done, *lists = results
     columns = {name: from_values(values, kind) for (name, kind), values in zip(output.attributes, lists, strict=True)}
@@ -46,23 +54,26 @@ def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType
 
 def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType) -> Looped:
     """What a predicate says of each tuple."""
-    loop = _filter_loop(input_type, input_type.python, tuple(frame.columns))
+    loop = _filter_loop(input_type, _classes(input_type), tuple(frame.columns))
     truths, error = loop(function, len(frame), *map(to_list, frame.columns.values()))
     return Looped(truths, len(truths), error)
 
 
-def _head(names: tuple[str, ...]) -> tuple[str, str, list[str]]:
-    """The loop's parameters, its `for`, and how it makes the tuple."""
+def _head(input_type: TupleType, names: tuple[str, ...]) -> tuple[str, str, list[str], dict[str, Any]]:
+    """The loop's parameters, its `for`, how it makes the tuple, and what it needs for that."""
     columns = ", ".join(f"c{i}" for i in range(len(names)))
     items = ", ".join(f"i{i}" for i in range(len(names)))
     over = f"for {items} in zip({columns}):" if len(names) > 1 else f"for {items or '_'} in {columns or 'range(n)'}:"
     parameters = ", ".join(["function", "n", *(f"c{i}" for i in range(len(names)))])
-    return parameters, over, ["t = new(Row)", *(f"t.{name} = i{i}" for i, name in enumerate(names))]
+    revivers = {f"r{i}": reviver(k) for i, n in enumerate(names) if (k := input_type.kind(n)).composite}
+    taken = [f"r{i}(i{i})" if f"r{i}" in revivers else f"i{i}" for i in range(len(names))]
+    make = ["t = new(Row)", *(f"t.{name} = {value}" for name, value in zip(names, taken, strict=True))]
+    return parameters, over, make, {"Row": row_maker(input_type, names), **revivers}
 
 
 @lru_cache(maxsize=256)
-def _filter_loop(input_type: TupleType, given: type | None, names: tuple[str, ...]) -> Loop:
-    parameters, over, make = _head(names)
+def _filter_loop(input_type: TupleType, given: Classes, names: tuple[str, ...]) -> Loop:
+    parameters, over, make, known = _head(input_type, names)
     lines = [
         f"def loop({parameters}):",
         "    results = []",
@@ -74,19 +85,17 @@ def _filter_loop(input_type: TupleType, given: type | None, names: tuple[str, ..
         "        return results, error",
         "    return results, None",
     ]
-    return _compiled(lines, {"Row": row_maker(input_type, names)})
+    return _compiled(lines, known)
 
 
 @lru_cache(maxsize=256)
-def _map_loop(
-    input_type: TupleType, given: type | None, names: tuple[str, ...], output: TupleType, made: type | None
-) -> Loop:
+def _map_loop(input_type: TupleType, given: Classes, names: tuple[str, ...], output: TupleType, made: Classes) -> Loop:
     """`given`, `made`: the user's classes. They are no part of a tuple type's equality, so they are told apart here."""
-    parameters, over, make = _head(names)
+    parameters, over, make, known = _head(input_type, names)
     fields = list(enumerate(output.attributes))
     values = ", ".join(f"v{i}" for i, _ in fields)
     fits = " and ".join(_FITS[kind].format(f"v{i}") for i, (_, kind) in fields if kind in _FITS) or "True"
-    checks = [f"if not ({fits}):", *(f"    v{i} = conform({n!r}, v{i}, k{i})" for i, (n, k) in fields if k in _FITS)]
+    checks = [f"if not ({fits}):", *(f"    v{i} = conform(v{i}, k{i}, {n!r})" for i, (n, k) in fields if k in _FITS)]
     body = [
         *make,
         "r = function(t)",
@@ -97,7 +106,7 @@ def _map_loop(
         "else:",
         f"    {values}, = parts(r)",
         *checks,
-        *(f"v{i} = conform({name!r}, v{i}, k{i})" for i, (name, kind) in fields if kind not in _FITS),
+        *(f"v{i} = conform(v{i}, k{i}, {name!r})" for i, (name, kind) in fields if kind not in _FITS),
         *(f"add{i}(v{i})" for i, _ in fields),
     ]
     if not fields:
@@ -114,8 +123,8 @@ def _map_loop(
         "        error = raised",
         f"    return [len(l0){''.join(f', l{i}' for i, _ in fields)}], error",
     ]
-    known: dict[str, Any] = {f"k{i}": kind for i, (_, kind) in fields}
-    known |= {"Row": row_maker(input_type, names), "Made": made, "conform": conform_attribute}
+    known |= {f"k{i}": kind for i, (_, kind) in fields}
+    known |= {"Made": output.python, "conform": conform}
     return _compiled(lines, known | {"parts": lambda result: unpack(result, output)})
 
 

@@ -1,113 +1,59 @@
-"""The state of operators written in Python: one object per key, pickled bucket by bucket."""
+"""Columns of Python values: every type that is neither a number, a bool nor a string.
+
+They are numpy arrays of objects, so gathers and slices work on them as on all others. They travel pickled: exact for
+every type (Decimal("1.0") is not Decimal("1.00"), a datetime keeps its zone and its fold), without a class of the
+user, because lists and nested tuples are plain tuples in a column.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import io
+import pickle
+from collections.abc import Sequence
 from typing import Any
 
-from thalweg.errors import CheckpointError
-from thalweg.ir.logic import Logic
-from thalweg.ir.operators import Process
-from thalweg.runtime.pickles import TypeTable, dumps, loads
-from thalweg.runtime.ranks import key_rank
+import numpy as np
+import pyarrow as pa
+
+from thalweg.runtime.columns import Array, Column, from_arrow, objects, to_arrow
+
+_PROTOCOL = 5
 
 
-@dataclass(slots=True)
-class Record:
-    """A key and its object. `rank` orders what several keys emit at once."""
-
-    logic: Logic
-    values: tuple[Any, ...]
-    rank: tuple[int, ...]
-    bucket: int
+def is_boxed(column: Column) -> bool:
+    return isinstance(column, np.ndarray) and column.dtype.hasobject
 
 
-_MISSING = object()
+def pack(columns: dict[str, Column]) -> bytes:
+    """Whole columns: equal parts are written once."""
+    return pickle.dumps({name: column.tolist() for name, column in columns.items()}, _PROTOCOL)  # type: ignore[union-attr]
 
 
-class ObjectTable:
-    """The objects of one operator, by bucket and canonical key."""
-
-    def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
-        self.operator, self.types, self.resource = operator, types, resource
-        self.buckets: dict[int, dict[Any, Record]] = {}
-
-    def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> Record:
-        """The key's record; a new key starts with what the template holds."""
-        records = self.buckets.setdefault(bucket, {})
-        record = records.get(key)
-        if record is None:
-            record = records[key] = Record(self._fresh(), values, key_rank(values, key_hash), bucket)
-        return record
-
-    def _fresh(self) -> Logic:
-        logic = fresh(self.operator.logic)
-        logic.resource = self.resource
-        return logic
-
-    def all(self) -> Iterator[Record]:
-        """In the order of their keys."""
-        yield from sorted((r for records in self.buckets.values() for r in records.values()), key=lambda r: r.rank)
-
-    def encode(self, bucket: int) -> bytes:
-        """What is remembered of the bucket's keys; a key whose object says that it holds nothing is forgotten.
-
-        An attribute that still is the template's is not stored: settings in a user's class follow the program.
-        """
-        records = self.buckets.get(bucket, {})
-        template = self.operator.logic.__dict__
-        kept = [
-            (key, r.values, r.rank, {n: v for n, v in r.logic.__dict__.items() if v is not template.get(n, _MISSING)})
-            for key, r in records.items()
-            if not getattr(r.logic, "is_empty", False)
-        ]
-        return dumps((self.operator.logic.version, kept))
-
-    def decode(self, bucket: int, data: memoryview) -> None:
-        version, kept = loads(bytes(data), self.types)
-        for key, values, rank, attributes in kept:
-            logic = self._fresh()
-            logic.__dict__.update(self._fitting(attributes, version))
-            self.buckets.setdefault(bucket, {})[key] = Record(logic, values, rank, bucket)
-
-    def _fitting(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
-        logic = self.operator.logic
-        if version == logic.version:
-            return attributes
-        try:
-            return logic.upgrade(attributes, version)
-        except NotImplementedError as error:
-            raise CheckpointError(
-                f"the stored state of {self.operator.name} has version {version}, its class has {logic.version}",
-                operator=self.operator.name,
-                where=self.operator.where,
-                found=str(error),
-                hint="write `upgrade(self, attributes, version)`, or start anew with another --checkpoint",
-            ) from None
+def unpack(data: bytes) -> dict[str, Array]:
+    found: dict[str, Sequence[Any]] = pickle.loads(data)
+    return {name: objects(values) for name, values in found.items()}
 
 
-def fresh(template: Logic) -> Logic:
-    """A copy of the template: the state that a key starts with."""
-    made = type(template).__new__(type(template))
-    made.__dict__.update(copy.deepcopy(template.__dict__))
-    made.config, made.now = getattr(template, "config", None), None
-    return made
+def to_stored(column: Column) -> pa.Array:
+    """A column as an Arrow array that can be stored: values one by one, strings without their dictionary."""
+    if isinstance(column, np.ndarray) and column.dtype.hasobject:
+        return pa.array([_dumps(value) for value in column], pa.binary())
+    array = to_arrow(column)
+    # A stored dictionary would keep values that are long gone.
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-_resources: dict[tuple[str, str], tuple[Logic, Any]] = {}
+def _dumps(value: Any) -> bytes:
+    """The same bytes for the same value: without `fast` they would tell whether two equal parts are one object."""
+    out = io.BytesIO()
+    pickler = pickle.Pickler(out, _PROTOCOL)
+    pickler.fast = True
+    pickler.dump(value)
+    return out.getvalue()
 
 
-def resource_of(program: str, name: str, logic: Logic) -> Any:
-    """What `setup` made for this operator in this worker."""
-    if (program, name) not in _resources:
-        _resources[program, name] = logic, logic.setup()
-    return _resources[program, name][1]
-
-
-def close_resources(programs: Sequence[str]) -> None:
-    """Give back what `setup` made for these programs in this worker."""
-    for place in [p for p in _resources if p[0] in programs]:
-        logic, resource = _resources.pop(place)
-        logic.close(resource)
+def from_stored(array: pa.Array) -> Column:
+    """The column that `to_stored` wrote. Only for what Thalweg itself wrote: the values are pickled."""
+    if pa.types.is_binary(array.type):
+        return objects([pickle.loads(value) for value in array.to_pylist()])
+    return from_arrow(array)

@@ -14,9 +14,9 @@ from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.keys import keys_of, stable_hash
-from thalweg.runtime.objects import ObjectTable, Record
 from thalweg.runtime.order import sort_order
 from thalweg.runtime.ranks import LAST_RANK
+from thalweg.runtime.records import ObjectTable, Record
 from thalweg.runtime.rows import columns_of, rows, unpack
 from thalweg.runtime.state import State
 

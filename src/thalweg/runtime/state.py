@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import CheckpointError
-from thalweg.runtime.columns import Array, Column, concat, from_arrow, take, to_arrow
+from thalweg.runtime.columns import Array, Column, concat, take
 from thalweg.runtime.folds import ranges
 from thalweg.runtime.keys import Keys, buckets_of
+from thalweg.runtime.objects import from_stored, to_stored
 
 STATE_VERSION = 1
 _TIMES = -1  # beside the buckets: the event time at each operator
@@ -81,7 +82,7 @@ class Table:
         arrays = {"key": pa.nulls(0) if self.keys is None else self.keys.take(pa.array(rows))}
         list_offsets = pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32))
         for name, column in self.columns.items():
-            part = _flat(to_arrow(take(column, inner if name in self.ragged else rows)))
+            part = to_stored(take(column, inner if name in self.ragged else rows))
             arrays[name] = pa.ListArray.from_arrays(list_offsets, part) if name in self.ragged else part
         batch = pa.RecordBatch.from_pydict(arrays)
         sink = pa.BufferOutputStream()
@@ -101,13 +102,8 @@ class Table:
             if name in self.ragged:
                 lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
                 array = array.values
-            columns[name] = from_arrow(array)
+            columns[name] = from_stored(array)
         self.append(batch.column("key"), np.full(batch.num_rows, bucket, np.int64), columns, lengths)
-
-
-def _flat(array: pa.Array) -> pa.Array:
-    """Strings as strings: a stored dictionary would keep values that are long gone."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 class Stored(Protocol):

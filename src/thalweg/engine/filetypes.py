@@ -1,0 +1,169 @@
+"""Attribute types in Arrow files: what a column may be when it is read, and what it becomes when it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType
+
+ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
+    INT: pa.int64(),
+    FLOAT: pa.float64(),
+    STR: pa.string(),
+    BOOL: pa.bool_(),
+    BYTES: pa.binary(),
+    DATETIME: pa.timestamp("us"),
+    DATE: pa.date32(),
+    DECIMAL: pa.decimal128(38, 18),
+}
+_EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordinal(), timedelta(microseconds=1)
+
+
+class Misfit(Exception):
+    """A value, or with `whole` a column, is not what its type says."""
+
+    def __init__(self, expected: str, found: str, *, whole: bool = False) -> None:
+        super().__init__(f"expected {expected}, found {found}")
+        self.expected, self.found, self.whole = expected, found, whole
+
+
+def arrow_type(kind: AttributeType) -> pa.DataType:
+    """How a file holds the type."""
+    inner = kind.required
+    if inner.fields is not None:
+        return pa.struct([pa.field(n, arrow_type(k), nullable=k.optional) for n, k in inner.fields.attributes])
+    if inner.item is not None:
+        return pa.list_(pa.field("item", arrow_type(inner.item), nullable=inner.item.optional))
+    return ARROW_TYPES[inner]
+
+
+# Reading
+
+
+def _one_of(*tests: Callable[[pa.DataType], bool]) -> Callable[[pa.DataType], bool]:
+    return lambda found: any(test(found) for test in tests)
+
+
+is_text = _one_of(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_is_list = _one_of(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
+    INT: pa.types.is_integer,
+    FLOAT: _one_of(pa.types.is_floating, pa.types.is_integer),
+    STR: is_text,
+    BOOL: pa.types.is_boolean,
+    BYTES: _one_of(
+        pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view
+    ),
+    DATETIME: pa.types.is_timestamp,
+    DATE: pa.types.is_date,
+    DECIMAL: pa.types.is_decimal,
+}
+
+
+def file_values(column: pa.ChunkedArray, kind: AttributeType) -> list[Any]:
+    """The values of a column of Python values, as columns carry them."""
+    return [value for chunk in column.chunks for value in _values(chunk, kind)]
+
+
+def _values(array: pa.Array, kind: AttributeType) -> list[Any]:
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not array.null_count:
+        return _there(array, kind.required)
+    if not kind.optional:
+        raise Misfit(f"{kind} in every row", "nothing")
+    there = array.is_valid().to_pylist()
+    values = iter(_there(array.drop_null(), kind.required) if any(there) else ())
+    return [next(values) if valid else None for valid in there]
+
+
+def _there(array: pa.Array, kind: AttributeType) -> list[Any]:
+    if kind.fields is not None:
+        return _structs(array, kind)
+    if kind.item is not None:
+        if not _is_list(array.type):
+            raise Misfit(str(kind), str(array.type), whole=True)
+        values = iter(_values(array.flatten(), kind.item))
+        return [tuple(islice(values, length)) for length in pc.list_value_length(array).to_pylist()]
+    if not TAKEN[kind](array.type):
+        raise Misfit(str(kind), str(array.type), whole=True)
+    try:
+        return _SCALARS.get(kind, _cast)(array, kind)
+    except (pa.ArrowException, OverflowError, ValueError) as error:
+        raise Misfit(str(kind), f"{array.type} ({error})") from None
+
+
+def _structs(array: pa.Array, kind: AttributeType) -> list[Any]:
+    assert kind.fields is not None
+    if not pa.types.is_struct(array.type):
+        raise Misfit(str(kind), str(array.type), whole=True)
+    arrays, parts = array.flatten(), []
+    for name, inner in kind.fields.attributes:
+        index = array.type.get_field_index(name)
+        if index < 0:
+            raise Misfit(str(kind.fields), str(array.type), whole=True)
+        parts.append(_values(arrays[index], inner))
+    return list(zip(*parts, strict=True))
+
+
+def _cast(array: pa.Array, kind: AttributeType) -> list[Any]:
+    found: list[Any] = array.cast(ARROW_TYPES[kind]).to_pylist()
+    return found
+
+
+def _decimals(array: pa.Array, kind: AttributeType) -> list[Any]:
+    found: list[Any] = array.to_pylist()  # with the digits that the file has
+    return found
+
+
+def _datetimes(array: pa.Array, kind: AttributeType) -> list[Any]:
+    """With a zone in the file: instants, given as UTC."""
+    zone = UTC if array.type.tz is not None else None
+    counts = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()).to_pylist()
+    return [(_EPOCH + _MICROSECOND * count).replace(tzinfo=zone) for count in counts]
+
+
+def _dates(array: pa.Array, kind: AttributeType) -> list[Any]:
+    return [date.fromordinal(_DAY_ZERO + day) for day in array.cast(pa.date32()).cast(pa.int32()).to_pylist()]
+
+
+_SCALARS: Mapping[AttributeType, Callable[[pa.Array, AttributeType], list[Any]]] = {
+    DATETIME: _datetimes,
+    DATE: _dates,
+    DECIMAL: _decimals,
+}
+
+
+# Writing
+
+
+def file_array(values: Sequence[Any], kind: AttributeType) -> pa.Array:
+    """Carried values as a file holds them."""
+    into = arrow_type(kind)
+    try:
+        return pa.array([_file_value(value, kind.required) for value in values], into)
+    except (pa.ArrowException, OverflowError) as error:
+        for row, value in enumerate(values):
+            try:
+                pa.array([_file_value(value, kind.required)], into)
+            except (pa.ArrowException, OverflowError) as first:
+                raise Misfit(f"a value that {into} holds", f"{value!r} in row {row} of the epoch ({first})") from None
+        raise Misfit(f"values that {into} holds", str(error)) from None
+
+
+def _file_value(value: Any, kind: AttributeType) -> Any:
+    if value is None:
+        return None
+    if kind.fields is not None:
+        return {n: _file_value(v, k.required) for (n, k), v in zip(kind.fields.attributes, value, strict=True)}
+    if kind.item is not None:
+        return [_file_value(v, kind.item.required) for v in value]
+    if isinstance(value, datetime) and (offset := value.utcoffset()) is not None:
+        return value.replace(tzinfo=None) - offset
+    return value

@@ -1,0 +1,113 @@
+"""The state of operators written in Python: one object per key, pickled bucket by bucket."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.errors import CheckpointError
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import Process
+from thalweg.runtime.pickles import TypeTable, dumps, loads
+from thalweg.runtime.ranks import key_rank
+
+
+@dataclass(slots=True)
+class Record:
+    """A key and its object. `rank` orders what several keys emit at once."""
+
+    logic: Logic
+    values: tuple[Any, ...]
+    rank: tuple[int, ...]
+    bucket: int
+
+
+_MISSING = object()
+
+
+class ObjectTable:
+    """The objects of one operator, by bucket and canonical key."""
+
+    def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
+        self.operator, self.types, self.resource = operator, types, resource
+        self.buckets: dict[int, dict[Any, Record]] = {}
+
+    def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> Record:
+        """The key's record; a new key starts with what the template holds."""
+        records = self.buckets.setdefault(bucket, {})
+        record = records.get(key)
+        if record is None:
+            record = records[key] = Record(self._fresh(), values, key_rank(values, key_hash), bucket)
+        return record
+
+    def _fresh(self) -> Logic:
+        logic = fresh(self.operator.logic)
+        logic.resource = self.resource
+        return logic
+
+    def all(self) -> Iterator[Record]:
+        """In the order of their keys."""
+        yield from sorted((r for records in self.buckets.values() for r in records.values()), key=lambda r: r.rank)
+
+    def encode(self, bucket: int) -> bytes:
+        """What is remembered of the bucket's keys; a key whose object says that it holds nothing is forgotten.
+
+        An attribute that still is the template's is not stored: settings in a user's class follow the program.
+        """
+        records = self.buckets.get(bucket, {})
+        template = self.operator.logic.__dict__
+        kept = [
+            (key, r.values, r.rank, {n: v for n, v in r.logic.__dict__.items() if v is not template.get(n, _MISSING)})
+            for key, r in records.items()
+            if not getattr(r.logic, "is_empty", False)
+        ]
+        return dumps((self.operator.logic.version, kept))
+
+    def decode(self, bucket: int, data: memoryview) -> None:
+        version, kept = loads(bytes(data), self.types)
+        for key, values, rank, attributes in kept:
+            logic = self._fresh()
+            logic.__dict__.update(self._fitting(attributes, version))
+            self.buckets.setdefault(bucket, {})[key] = Record(logic, values, rank, bucket)
+
+    def _fitting(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        logic = self.operator.logic
+        if version == logic.version:
+            return attributes
+        try:
+            return logic.upgrade(attributes, version)
+        except NotImplementedError as error:
+            raise CheckpointError(
+                f"the stored state of {self.operator.name} has version {version}, its class has {logic.version}",
+                operator=self.operator.name,
+                where=self.operator.where,
+                found=str(error),
+                hint="write `upgrade(self, attributes, version)`, or start anew with another --checkpoint",
+            ) from None
+
+
+def fresh(template: Logic) -> Logic:
+    """A copy of the template: the state that a key starts with."""
+    made = type(template).__new__(type(template))
+    made.__dict__.update(copy.deepcopy(template.__dict__))
+    made.config, made.now = getattr(template, "config", None), None
+    return made
+
+
+_resources: dict[tuple[str, str], tuple[Logic, Any]] = {}
+
+
+def resource_of(program: str, name: str, logic: Logic) -> Any:
+    """What `setup` made for this operator in this worker."""
+    if (program, name) not in _resources:
+        _resources[program, name] = logic, logic.setup()
+    return _resources[program, name][1]
+
+
+def close_resources(programs: Sequence[str]) -> None:
+    """Give back what `setup` made for these programs in this worker."""
+    for place in [p for p in _resources if p[0] in programs]:
+        logic, resource = _resources.pop(place)
+        logic.close(resource)

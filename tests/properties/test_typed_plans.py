@@ -1,0 +1,69 @@
+"""The promise for all attribute types: as payload through every operator, as keys, in folds and in joins.
+
+THALWEG_CASES sets the number of cases, of which these tests take a half and a fifth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, note, settings
+
+from tests.properties.check import difference, prepared, run_local, run_reference
+from tests.properties.coverage import count_case, seen, watch
+from tests.properties.test_plan_invariance import CASES, SETTINGS
+from tests.properties.typed_cases import TypedCase, typed_cases
+
+MUST_BE_SEEN = (
+    *(f"operator {k}" for k in ("source", "map", "filter", "flatmap", "split", "union", "aggregate", "join", "sink")),
+    *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
+    *(f"key {k}" for k in ("", "str | None", "int | None", "datetime", "date | None", "Decimal", "bytes", "Spot")),
+    *(
+        f"key {k}"
+        for k in ("list[int | None]", "str | None int", "Decimal datetime Spot", "date | None list[int | None]")
+    ),
+    *("window sliding", "window running", "kernel", "row path", "aggregate kernel", "aggregate fallback"),
+    *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink", "through bytes"),
+    *("two stateful stages", "two stateful operators in one stage", "degree 2 or more"),
+    *("error", "error after a whole epoch", "failed tuple"),
+)
+_before: Counter[str] = Counter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _watched() -> Iterator[None]:
+    _before.update(seen)
+    with pytest.MonkeyPatch.context() as patch:
+        watch(patch)
+        yield
+
+
+@settings(SETTINGS, max_examples=max(50, CASES // 2))
+@given(typed_cases())
+def test_the_plan_never_changes_the_answer(case: TypedCase) -> None:
+    _check(case, "typed plans")
+
+
+@settings(SETTINGS, max_examples=max(50, CASES // 5))
+@given(typed_cases(failing=True))
+def test_the_reported_error_is_the_references(case: TypedCase) -> None:
+    _check(case, "typed errors")
+
+
+def _check(case: TypedCase, test: str) -> None:
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        count_case(test, ready, expected)
+        note(ready.describe())
+        assert difference(expected, found) is None
+
+
+def test_the_cases_reached_everything() -> None:
+    """Runs last: a strategy that no longer reaches a path would make the tests above blind."""
+    reached = seen - _before
+    if not all(reached[f"cases of {test}"] >= 50 for test in ("typed plans", "typed errors")):
+        pytest.skip("too few cases ran to judge their reach")
+    assert [fact for fact in MUST_BE_SEEN if not reached[fact]] == []
