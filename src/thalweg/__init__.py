@@ -3,12 +3,28 @@
 from thalweg.errors import ThalwegError
 from thalweg.lang import agg, window
 from thalweg.lang.app import App, Stream
-from thalweg.lang.endpoints import collect, files
+from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.tuples import Tuple
 
 __version__ = "0.1.0"
 
-__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "run", "window"]
+__all__ = [
+    "App",
+    "Stream",
+    "ThalwegError",
+    "Tuple",
+    "agg",
+    "beacon",
+    "collect",
+    "console",
+    "files",
+    "iterable",
+    "none",
+    "run",
+    "seeded",
+    "tcp",
+    "window",
+]
 
 
 def __getattr__(name: str) -> object:

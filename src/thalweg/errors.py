@@ -95,6 +95,12 @@ class TupleError(ThalwegError):
     kind = "tuple error"
 
 
+class OutputError(ThalwegError):
+    """The receiver of a sink's tuples does not take them."""
+
+    kind = "output error"
+
+
 class EngineError(ThalwegError):
     """The engine under Thalweg (Spark, Java, the disk) failed."""
 

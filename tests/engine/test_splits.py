@@ -12,8 +12,9 @@ import pytest
 
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.splits import EpochCutter, readers
 from thalweg.errors import InputError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.runtime.columns import to_list

@@ -21,8 +21,8 @@ import thalweg as tw
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
+from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.splits import EpochCutter
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
 from thalweg.optimize.fuse import Fuse

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
-from thalweg.engine.splits import readers
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (

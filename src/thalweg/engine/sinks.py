@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from thalweg.engine.sink_console import ConsoleSink
+from thalweg.engine.sink_tcp import TcpSink
 from thalweg.engine.splits import ARROW_TYPES, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.errors import CheckpointError
+from thalweg.ir.endpoints import Collect, Console, Discard, Files, Tcp
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Files, Sink
+from thalweg.ir.operators import Sink
 from thalweg.ir.types import TupleType
 from thalweg.runtime.columns import to_arrow
 from thalweg.runtime.frame import Frame
 
 _OWNER, _DONE = "_thalweg.json", "_SUCCESS"
+
+
+class SinkWriter(Protocol):
+    """What an engine asks of a sink. One is made for each epoch, wherever it is written: it remembers nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Before the first epoch of a start: make sure that nobody else's output is in the way."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        """The epoch's tuples; how many there were. Called again for an epoch that is run again; if it raises, the
+        epoch is not committed."""
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """In the driver, once the epoch is whole: what the user should see of it."""
 
 
 class FileSink:
@@ -63,6 +80,13 @@ class FileSink:
             write_atomically(self.folder / _DONE, b"")
         return 0 if frame is None else len(frame)
 
+    def show(self, epoch: int, out: TextIO) -> None:
+        """Files are looked at where they are."""
+
+
+class CollectSink(FileSink):
+    """Keeps its tuples in the checkpoint until the caller reads them."""
+
     def read(self) -> pa.Table:
         """All tuples written so far, in order."""
         files = sorted(self.folder.glob(f"epoch-*{SUFFIXES[self.format][0]}"))
@@ -74,7 +98,10 @@ def _encode(table: pa.Table, format: str) -> bytes:
         lines = (json.dumps(row, ensure_ascii=False) for row in table.to_pylist())
         return "".join(f"{line}\n" for line in lines).encode()
     out = io.BytesIO()
-    if format == "csv":
+    if format == "arrow":
+        with pa.ipc.new_file(out, table.schema) as file:
+            file.write_table(table)
+    elif format == "csv":
         pyarrow.csv.write_csv(table, out)
     else:
         # By default numbers get a dictionary too, which for floats is seven times the work and a larger file.
@@ -82,20 +109,39 @@ def _encode(table: pa.Table, format: str) -> bytes:
     return out.getvalue()
 
 
-def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, FileSink]:
-    """The writer of each sink. What a collect sink takes lies in the checkpoint until the caller reads it."""
+class NoSink:
+    """Counts, and keeps nothing."""
 
-    def make(sink: Sink) -> FileSink:
-        tuple_type = graph.type_of(sink.inputs[0])
-        if isinstance(sink.endpoint, Files):
-            return FileSink(Path(sink.endpoint.path).absolute(), sink.endpoint.format, tuple_type)
-        return FileSink(results / sink.name, "parquet", tuple_type)
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Nothing is in the way of nothing."""
 
-    return {sink.name: make(sink) for sink in graph.sinks}
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        return 0 if frame is None else len(frame)
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """There is nothing to see."""
+
+
+Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
+MAKERS: Mapping[type, Make] = {
+    Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
+    Collect: lambda collect, sink, type_, results: CollectSink(results / sink.name, "parquet", type_),
+    Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
+    Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
+    Discard: lambda discard, sink, type_, results: NoSink(),
+}
+
+
+def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, SinkWriter]:
+    """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
+    return {
+        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results)
+        for sink in graph.sinks
+    }
 
 
 def write_epoch(
-    sinks: Mapping[str, FileSink], epoch: int, frames: Mapping[str, Frame | None], *, final: bool
+    sinks: Mapping[str, SinkWriter], epoch: int, frames: Mapping[str, Frame | None], *, final: bool
 ) -> dict[str, int]:
     return {name: sink.write(epoch, frames.get(name), final=final) for name, sink in sinks.items()}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.errors import Where
+from thalweg.ir.endpoints import SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.types import AttributeType, TupleType
 
@@ -60,19 +61,6 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
 
     add(code)
     return digest.hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A file endpoint: a folder (or, for a source, one file) and its format."""
-
-    path: str
-    format: str
-
-
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """A sink that keeps its tuples for whoever started the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +127,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(Operator):
-    endpoint: Files
+    endpoint: SourceEndpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +183,7 @@ class Join(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink(Operator):
-    endpoint: Files | Collect
+    endpoint: SinkEndpoint
 
 
 def fold_name(index: int) -> str:
