@@ -130,11 +130,10 @@ def _end(out: SpoolWriter, error: ThalwegError | None) -> None:
 @contextmanager
 def feeding(sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool) -> Iterator[None]:
     """Feed the spools of these sources while the block runs."""
-    writers: list[SpoolWriter] = []
-    for source in sources:
-        spool = Spool.of(checkpoint.spools, source.name)
-        if isinstance(source.endpoint, SPOOLED) and not ((end := spool.end()) is not None and end.error is None):
-            writers.append(SpoolWriter(source, spool, _room(checkpoint.log, source.name, max_tuples)))
+    wanted = [] if any(epoch.final for epoch in checkpoint.log) else [s for s in sources if _is_to_feed(s, checkpoint)]
+    writers = [
+        SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
+    ]
     threads = [
         threading.Thread(target=feed, args=(w.source, w), kwargs={"follow": follow}, daemon=True) for w in writers
     ]
@@ -149,6 +148,12 @@ def feeding(sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: in
             writer.stop()
         for thread in threads:
             thread.join(_GRACE_S)
+
+
+def _is_to_feed(source: Source, checkpoint: Checkpoint) -> bool:
+    """A source that has ended is not asked again; one that failed is."""
+    end = Spool.of(checkpoint.spools, source.name).end()
+    return isinstance(source.endpoint, SPOOLED) and (end is None or end.error is not None)
 
 
 def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:

@@ -46,12 +46,13 @@ class ConsoleSink:
             return
         document = json.loads(file.read_bytes())
         file.unlink()
-        table = Table(title=f"{self.name}, epoch {epoch}: {document['tuples']:,} tuples", title_justify="left")
+        table = Table()
         for name in self.names:
             table.add_column(name)
         for row in document["rows"]:
             table.add_row(*row)
         terminal = Terminal(file=out, highlight=False, markup=False)
+        terminal.print(f"{self.name}, epoch {epoch}: {document['tuples']:,} tuples", soft_wrap=True)
         terminal.print(table)
         more = document["tuples"] - len(document["rows"])
         if more:

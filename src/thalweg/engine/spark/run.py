@@ -39,17 +39,11 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     """Start the query, pass its epoch reports on, and wait for its end."""
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         first = sum(1 for _ in run.checkpoint.reports(0))
-        final = any(epoch.final for epoch in run.checkpoint.log)
-        if final:
+        if any(epoch.final for epoch in run.checkpoint.log):
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
         with (
             spark_session(options.master, options.conf, plan.channels) as spark,
-            feeding(
-                () if final else plan.graph.sources,
-                run.checkpoint,
-                max_tuples=options.max_tuples_per_epoch,
-                follow=options.follow,
-            ),
+            feeding(plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow),
         ):
             started = time.monotonic()
             query = start_query(spark, plan, options, run)
