@@ -36,7 +36,7 @@ class Server:
             script = self._scripts[min(self.connections, len(self._scripts) - 1)]
             self.connections += 1
             with connection:
-                connection.settimeout(30)
+                connection.settimeout(300)
                 script(connection)
 
     def __enter__(self) -> Server:
