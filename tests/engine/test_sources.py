@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,7 @@ from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.reference import Reference
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.spool import Spool
-from thalweg.errors import CheckpointError, InputError, PlanError, TupleError
+from thalweg.errors import CheckpointError, EngineError, InputError, PlanError, TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.endpoints import Items, SourceEndpoint
 from thalweg.optimize.passes import make_plan
@@ -198,6 +199,30 @@ def test_an_endless_iterable_runs_ahead_by_a_bounded_number(tmp_path: Path) -> N
         run(app_of(tw.iterable(lambda: map(item, count()))), tmp_path, stop_after(3), follow=True, per_epoch=5)
     taken = sum(epoch.tuples for epoch in Checkpoint(tmp_path).log)
     assert Spool.of(tmp_path / "spool", "items").contents()[1] <= taken + 2 * 5 + feed.ROWS_PER_FILE
+
+
+@pytest.mark.parametrize("endless", [False, True])
+@pytest.mark.parametrize("end_too", [False, True])
+def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endless: bool, end_too: bool) -> None:
+    """Found by the feeder or, while that waits for its next item, by the flusher; nothing is lost."""
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    def hanging() -> Iterator[dict[str, Any]]:
+        yield from items()
+        hanging_here.wait(30)
+
+    hanging_here = threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "write", full)
+        if end_too:
+            patch.setattr(Spool, "mark_end", full)
+        with pytest.raises(EngineError, match="the spool cannot be written") as failure:
+            run(app_of(tw.iterable(hanging if endless else items)), tmp_path)
+        hanging_here.set()
+    assert failure.value.found == "No space left on device"
+    assert run(app_of(tw.iterable(items)), tmp_path).tuples() == expected()
 
 
 def test_items_stay_in_the_driver() -> None:

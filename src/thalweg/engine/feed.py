@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.log import InputLog
 from thalweg.engine.spool import End, Spool
@@ -22,7 +24,7 @@ from thalweg.ir.endpoints import SPOOLED, Items, Tcp
 from thalweg.ir.operators import Source
 
 ROWS_PER_FILE = 16_384
-_FLUSH_S, _POLL_S, _GRACE_S = 0.1, 0.02, 2.0
+_FLUSH_S, _POLL_S, _GRACE_S = 0.1, 0.02, 0.5
 
 
 class Stopped(Exception):
@@ -39,7 +41,9 @@ class SpoolWriter:
         self.source, self.spool, self.rows_per_file = source, spool, rows_per_file
         self.files, self.tuples = spool.contents()
         self.stopped = threading.Event()
-        self._room = room
+        self.failure: ThalwegError | None = None
+        self._broken: EngineError | None = None
+        self._room, self._grown = room, True
         self._rows: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
 
@@ -50,26 +54,44 @@ class SpoolWriter:
             full = len(self._rows) >= self.rows_per_file
         if full:
             self.flush()
+        if self._grown:  # by this thread or by the flusher
+            self._grown = False
             while not self._room(self.tuples):
                 self.wait(_POLL_S)
 
     def flush(self) -> None:
         with self._lock:
-            if not self._rows or self.stopped.is_set():
-                return
-            try:
-                self.spool.write(self.files, self._rows, self.source.outputs[0])
-            except OSError as error:
-                raise EngineError("the spool cannot be written", operator=self.source.name, found=str(error)) from None
-            self.files += 1
-            self.tuples += len(self._rows)
-            self._rows = []
+            self._write()
+
+    def _write(self) -> None:
+        if self._broken is not None:
+            raise self._broken  # what comes behind a hole must not be written
+        if not self._rows or self.stopped.is_set():
+            return
+        try:
+            self.spool.write(self.files, self._rows, self.source.outputs[0])
+        except (OSError, pa.ArrowException) as error:
+            self._broken = self._cannot(error)
+            raise self._broken from None
+        self.files += 1
+        self.tuples += len(self._rows)
+        self._rows, self._grown = [], True
 
     def end(self, error: ThalwegError | None = None) -> None:
-        self.flush()
+        """Say in the spool that nothing comes any more, and why; if even that fails, keep the reason for `failure`."""
         with self._lock:
             self._check()
-            self.spool.mark_end(End(error))
+            try:
+                self._write()
+            except EngineError as broken:
+                error = broken
+            try:
+                self.spool.mark_end(End(error))
+            except OSError as second:
+                self.failure = error or self._cannot(second)
+
+    def _cannot(self, error: Exception) -> EngineError:
+        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
 
     def wait(self, seconds: float) -> None:
         self.stopped.wait(seconds)
@@ -128,8 +150,13 @@ def _end(out: SpoolWriter, error: ThalwegError | None) -> None:
 
 
 @contextmanager
-def feeding(sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool) -> Iterator[None]:
-    """Feed the spools of these sources while the block runs."""
+def feeding(
+    sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
+) -> Iterator[Callable[[], None]]:
+    """Feed the spools of these sources while the block runs.
+
+    Gives a function to be called now and then: it raises what a feeder could not even write into its spool.
+    """
     wanted = [] if any(epoch.final for epoch in checkpoint.log) else [s for s in sources if _is_to_feed(s, checkpoint)]
     writers = [
         SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
@@ -142,7 +169,7 @@ def feeding(sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: in
     for thread in threads:
         thread.start()
     try:
-        yield
+        yield lambda: _raise_first(writers)
     finally:
         for writer in writers:
             writer.stop()
@@ -162,14 +189,20 @@ def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
     return lambda spooled: spooled - taken() < 2 * max_tuples
 
 
+def _raise_first(writers: Sequence[SpoolWriter]) -> None:
+    for writer in writers:
+        if writer.failure is not None:
+            raise writer.failure
+
+
 def _flush(writers: Sequence[SpoolWriter]) -> None:
     while not all(writer.stopped.wait(_FLUSH_S / len(writers)) for writer in writers):
         for writer in writers:
             try:
                 writer.flush()
-            except ThalwegError as error:
+            except EngineError as error:
                 _end(writer, error)
-                writer.stop()
+                writers = [w for w in writers if w is not writer]
 
 
 def spool_items(

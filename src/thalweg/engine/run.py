@@ -127,7 +127,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (
         opened(plan, options, "local", ()) as run,
-        feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow),
+        feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow) as check_feeders,
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load()
@@ -140,6 +140,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
                 run.checkpoint.mark_ended()
                 break
             if epoch is None:
+                check_feeders()
                 time.sleep(cutter.wait_s(options.interval_s))
                 continue
             began = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,11 +44,13 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
         with (
             spark_session(options.master, options.conf, plan.channels) as spark,
-            feeding(plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow),
+            feeding(
+                plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow
+            ) as check_feeders,
         ):
             started = time.monotonic()
             query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, options, watch, first)
+            reports = _follow(query, run, options, watch, first, check_feeders)
             seconds = time.monotonic() - started
         if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
             run.checkpoint.mark_ended()
@@ -130,13 +133,21 @@ class EpochWriter:
         return max(self.started, checkpoint.log.written_at(number))
 
 
-def _follow(query: StreamingQuery, run: Opened, options: RunOptions, watch: Watch, first: int) -> list[EpochReport]:
+def _follow(
+    query: StreamingQuery,
+    run: Opened,
+    options: RunOptions,
+    watch: Watch,
+    first: int,
+    check_feeders: Callable[[], None],
+) -> list[EpochReport]:
     """Read the reports from storage while the query works."""
     reports: list[EpochReport] = []
     try:
         active = True
         while active:
             time.sleep(_POLL_S)
+            check_feeders()
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
             for report in run.checkpoint.reports(first + len(reports)):
                 reports.append(report)
