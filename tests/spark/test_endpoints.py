@@ -20,7 +20,9 @@ import pytest
 from pyspark import cloudpickle
 
 import thalweg as tw
-from tests.small import Stop
+from tests.small import THALWEG, Small, Stop, undisturbed
+from tests.spark import dying_driver
+from tests.spark.processes import Run
 from tests.tcp import Server, free_port, hear, numbers, say, say_and_stay, wait_for
 from thalweg import agg, window
 from thalweg.engine import feed
@@ -108,6 +110,30 @@ def test_all_kinds_with_a_stop_in_the_middle(tmp_path: Path) -> None:
     assert result.tuples_out["nothing"] == result.tuples_out["kept"]
     for epoch in log[:-1]:
         assert console.getvalue().count(f"shown, epoch {epoch.number}: {epoch.tuples} tuples\n") == 1
+
+
+AS_ITERABLE = (
+    (
+        'app = tw.App("small")',
+        "def rows():\n"
+        "    import pyarrow.parquet as pq\n\n"
+        '    for file in sorted((HERE / "ticks").iterdir()):\n'
+        "        yield from pq.read_table(file).to_pylist()\n\n\n"
+        'app = tw.App("small")',
+    ),
+    ('tw.files(HERE / "ticks")', "tw.iterable(rows)"),
+)
+
+
+def test_an_iterable_killed_with_all_of_spark(tmp_path: Path) -> None:
+    """The same rows come from files on the local engine, undisturbed: the sinks hold the same bytes."""
+    small, said = Small.make(tmp_path / "small", files=3), tmp_path / "said"
+    command = small.command(app=small.app(*AS_ITERABLE))
+    for point, epoch in (("after_log", 1), ("after_sinks", 2)):
+        died = Run([sys.executable, dying_driver.__file__, point, str(epoch), *command[len(THALWEG) :]], said).wait()
+        assert died == -9, f"{point} of epoch {epoch} did not kill the run:\n{said.read_text()}"
+    assert Run(command, said).wait() == 0, said.read_text()
+    assert small.output() == undisturbed(tmp_path / "undisturbed", files=3)
 
 
 def test_follow_ends_by_a_stop_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
