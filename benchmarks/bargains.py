@@ -20,7 +20,7 @@ from make_ticks import tick_table
 
 import thalweg as tw
 from thalweg import agg, window
-from thalweg.ir.operators import Collect, Files
+from thalweg.ir.endpoints import Collect, Files
 
 COLUMNS = ("kind", "symbol", "price", "volume")
 Bargain = tuple[str, float, float, float]  # symbol, vwap, price, gain

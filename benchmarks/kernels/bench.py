@@ -23,10 +23,11 @@ from benchmarks import bargains, polars_bargains
 from benchmarks.harness import Measured, best, interleaved, machine, rate_table, write_results
 
 import thalweg as tw
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.inputs import InputReader
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import InputLog, Piece
 from thalweg.engine.sinks import tuples_of
-from thalweg.engine.splits import EpochCutter, Reader
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_arrow
@@ -40,7 +41,7 @@ Job = Callable[[], object]
 class Preloaded:
     """A source's reader that has read everything before."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: InputReader) -> None:
         self.reader, self.read = reader, dict[Piece, list[Frame]]()
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
@@ -64,7 +65,7 @@ class Local:
     def run(self, *, reading: bool) -> list[Frame]:
         engine = LocalEngine(self.plan)
         if not reading:
-            engine.readers = cast(dict[str, Reader], self.preloaded)
+            engine.readers = cast(dict[str, InputReader], self.preloaded)
         found = (engine.run_epoch(epoch)["found"] for epoch in self.epochs)
         return [frame for frame in found if frame is not None]
 

@@ -26,10 +26,11 @@ from benchmarks.harness import Measured, machine, rate_table, write_results
 from benchmarks.kernels.bench import Job, Preloaded, measure
 
 import thalweg as tw
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.inputs import InputReader
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import InputLog
 from thalweg.engine.sinks import tuples_of
-from thalweg.engine.splits import EpochCutter, Reader
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_arrow
@@ -152,7 +153,7 @@ class Local:
 
     def run(self) -> list[Frame]:
         engine = LocalEngine(self.plan)
-        engine.readers = cast(dict[str, Reader], self.preloaded)
+        engine.readers = cast(dict[str, InputReader], self.preloaded)
         found = (engine.run_epoch(epoch)["found"] for epoch in self.epochs)
         return [frame for frame in found if frame is not None]
 

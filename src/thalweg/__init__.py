@@ -4,7 +4,7 @@ from thalweg.errors import ThalwegError
 from thalweg.ir.logic import Logic as Operator
 from thalweg.lang import agg, window
 from thalweg.lang.app import App, Stream
-from thalweg.lang.endpoints import collect, files
+from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.tuples import Tuple, concat
 
@@ -17,11 +17,17 @@ __all__ = [
     "ThalwegError",
     "Tuple",
     "agg",
+    "beacon",
     "collect",
     "concat",
+    "console",
     "files",
+    "iterable",
+    "none",
     "operator",
     "run",
+    "seeded",
+    "tcp",
     "window",
 ]
 

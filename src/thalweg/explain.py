@@ -9,6 +9,7 @@ from typing import Any
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
 from thalweg.errors import Where
+from thalweg.ir.endpoints import Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Aggregate, Function, Join, Operator
 from thalweg.ir.plan import PhysicalPlan
@@ -17,6 +18,9 @@ from thalweg.ir.text import plan_as_json, print_plan
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     """Whether the answer depends on where the epochs are cut, and why."""
+    sharded = [s.name for s in graph.sources if isinstance(s.endpoint, Beacon) and s.endpoint.shards > 1]
+    if sharded:
+        return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
     if len(graph.sources) == 1:
         return True, "it has one totally ordered source"
     names = ", ".join(s.name for s in graph.sources)

@@ -12,8 +12,9 @@ import pytest
 
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.splits import EpochCutter, readers
 from thalweg.errors import InputError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.runtime.columns import to_list
@@ -323,4 +324,66 @@ def test_text_that_does_not_fit(tmp_path: Path, format: str, content: str, messa
 def test_a_csv_with_a_header_only_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("i,x,s,b\n")
     (final,) = cut_all(graph_of(tmp_path, format="csv"), 1)
+    assert final.final
+
+
+def test_an_empty_jsonl_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    (final,) = cut_all(graph_of(tmp_path, format="jsonl"), 1)
+    assert final.final
+
+
+# Arrow
+
+
+def write_arrow(file: Path, table: pa.Table, *, stream: bool, batch_rows: int, **options: Any) -> None:
+    new = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with new(str(file), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table, max_chunksize=batch_rows)
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("batch_rows", [1, 3, 100])
+@pytest.mark.parametrize("max_tuples", [1, 4, 100])
+def test_slices_of_record_batches(
+    tmp_path: Path, batch_rows: int, max_tuples: int, stream: bool, compression: str | None
+) -> None:
+    numbers = range(10)
+    table = pa.table(
+        {"s": [f"t{n % 3}" for n in numbers], "more": [None] * 10, "b": [n > 4 for n in numbers], "i": list(numbers)}
+        | {"x": [n / 3 for n in numbers]}
+    )
+    table = table.set_column(0, "s", table["s"].dictionary_encode()) if max_tuples == 4 else table
+    write_arrow(tmp_path / "a.arrow", table, stream=stream, batch_rows=batch_rows, compression=compression)
+    graph = graph_of(tmp_path, format="arrow")
+    epochs = cut_all(graph, max_tuples)
+    assert [row[1:] for row in read(graph, epochs)] == [(n, n / 3, f"t{n % 3}", n > 4) for n in numbers]
+    assert [row[1:] for row in read(graph, epochs, ("b",))] == [(n > 4,) for n in numbers]
+    assert len(read(graph, epochs, ())) == 10
+
+
+@pytest.mark.parametrize("content", [b"", b"no", b"ARROW1\0\0", b"\xff" * 100])
+def test_a_file_that_is_no_arrow(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.arrow").write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read as arrow") as caught:
+        cut_all(graph_of(tmp_path, format="arrow"), 1)
+    assert "a.arrow" in str(caught.value.found)
+
+
+def test_an_arrow_file_that_does_not_fit(tmp_path: Path) -> None:
+    table = pa.table(ROWS | {"i": pa.array([1, None], pa.int64())})
+    write_arrow(tmp_path / "a.feather", table, stream=False, batch_rows=1)
+    assert reader_error(tmp_path, "arrow").found == "nothing in row 1"
+
+
+def test_an_arrow_file_without_a_column(tmp_path: Path) -> None:
+    write_arrow(tmp_path / "a.ipc", pa.table({n: ROWS[n] for n in "ixb"}), stream=True, batch_rows=1)
+    assert reader_error(tmp_path, "arrow").found == "a file with i, x, b"
+
+
+def test_an_empty_arrow_file_has_no_rows(tmp_path: Path) -> None:
+    for stream in (False, True):
+        write_arrow(tmp_path / f"{stream}.arrow", pa.table(ROWS).slice(0, 0), stream=stream, batch_rows=1)
+    (final,) = cut_all(graph_of(tmp_path, format="arrow"), 1)
     assert final.final

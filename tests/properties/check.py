@@ -54,7 +54,7 @@ def prepared(case: Case) -> Iterator[Prepared]:
         folder = Path(name)
         case.write(folder)
         graph = case.app(folder).graph()
-        yield Prepared(case, graph, case.epochs(graph), case.plan(graph), folder)
+        yield Prepared(case, graph, case.epochs(graph, folder), case.plan(graph), folder)
 
 
 def run_reference(graph: LogicalGraph, epochs: list[Epoch]) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.properties.check import Outcome, Prepared
+from tests.properties.strategies import KINDS
 from thalweg.ir.operators import Aggregate, Process, Sliding
 from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
@@ -39,6 +40,7 @@ MUST_BE_SEEN = (
     ),
     *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
+    *(f"source {k}" for k in (*KINDS, "failing_beacon")),
     *("through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
 )
 
@@ -47,6 +49,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
     plan, graph = prepared.plan, prepared.graph
     seen[f"cases of {test}"] += 1
     seen.update({f"operator {o.kind}" for o in graph.operators})
+    seen.update({f"source {prepared.case.kind(number)}" for number in range(len(graph.sources))})
     for stateful in graph.stateful:
         kinds = dict(graph.type_of(stateful.inputs[0]).attributes)
         seen["key " + " ".join(str(kinds[name]) for name in stateful.key or ())] += 1

@@ -494,3 +494,29 @@ FAILING_FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
     "zero_modulus": agg.min(lambda t: 5 % t.n) * 1.0,
     "overflow_in_field": (agg.max("i") + agg.count()) / 2,
 }
+
+
+# Sources
+
+
+class Lookup:
+    """A beacon's function: the i-th of some rows. `failing`: not for the rows whose n is 0."""
+
+    def __init__(self, rows: tuple[tuple[Any, ...], ...], *, failing: bool = False) -> None:
+        self.rows, self.failing = rows, failing
+
+    def __call__(self, index: int) -> dict[str, Any]:
+        row = dict(zip(Base.tuple_type.names, self.rows[index], strict=True))
+        if self.failing and row["n"] == 0:
+            raise LookupError(f"no tuple {index}")
+        return row
+
+
+class Yielding:
+    """A generator function's like: each call begins anew. Tuples, not dicts."""
+
+    def __init__(self, rows: tuple[tuple[Any, ...], ...]) -> None:
+        self.rows = rows
+
+    def __call__(self) -> Iterator[Base]:
+        return (Base(*row) for row in self.rows)

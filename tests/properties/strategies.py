@@ -7,12 +7,14 @@ same four.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -22,8 +24,10 @@ from tests.properties import derived
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.feed import spool_items
 from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.splits import EpochCutter
+from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
 from thalweg.optimize.fuse import Fuse
@@ -80,6 +84,7 @@ class Case:
     inputs: tuple[Files, ...]  # per source, per file
     max_tuples: int
     choice: PlanChoice
+    kinds: tuple[str, ...] = ("parquet",)  # per source
 
     def app(self, folder: Path) -> tw.App:
         return _Builder(self, folder).build()
@@ -91,11 +96,27 @@ class Case:
             for number, rows in enumerate(files):
                 columns = [pa.array(c, t) for c, t in zip(_transposed(rows), SCHEMA.types, strict=True)]
                 table = pa.Table.from_arrays(columns, schema=SCHEMA)
-                pq.write_table(table, folder / f"in{source}" / f"{number:03d}.parquet", row_group_size=5)
+                if (kind := self.kind(source)) in WRITERS:
+                    WRITERS[kind](table, folder / f"in{source}" / f"{number:03d}.{kind}")
 
-    def epochs(self, graph: LogicalGraph, max_tuples: int | None = None) -> list[Epoch]:
+    def kind(self, source: int) -> str:
+        return self.kinds[source % len(self.kinds)]
+
+    def endpoint(self, source: int, folder: Path) -> SourceEndpoint:
+        rows = tuple(row for rows in self.inputs[source] for row in rows)
+        match self.kind(source):
+            case "iterable":
+                return tw.iterable(pool.Yielding(rows))
+            case "beacon" | "failing_beacon" as kind:
+                return tw.beacon(pool.Lookup(rows, failing=kind == "failing_beacon"), count=len(rows))
+            case "shards":
+                return tw.beacon(pool.Lookup(rows), count=len(rows), shards=3)
+        return tw.files(folder / f"in{source}", format=self.kind(source))
+
+    def epochs(self, graph: LogicalGraph, folder: Path, max_tuples: int | None = None) -> list[Epoch]:
         """The input log: cut until the final epoch."""
-        return cut_all(graph, max_tuples or self.max_tuples)
+        spool_items(graph.sources, folder / "spool", rows_per_file=5)
+        return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
 
     def plan(self, graph: LogicalGraph) -> PhysicalPlan:
         choice = self.choice
@@ -115,7 +136,27 @@ class Case:
         lines += ["    ),", "    ("]
         for files in self.inputs:
             lines += ["        (", *(f"            {_literal(rows)}," for rows in files), "        ),"]
-        return "\n".join([*lines, "    ),", f"    {self.max_tuples},", f"    {self.choice!r},", ")"])
+        return "\n".join(
+            [*lines, "    ),", f"    {self.max_tuples},", f"    {self.choice!r},", f"    {self.kinds!r},", ")"]
+        )
+
+
+def _write_jsonl(table: pa.Table, file: Path) -> None:
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+
+
+def _write_arrow(table: pa.Table, file: Path) -> None:
+    with pa.ipc.new_file(str(file), table.schema) as out:
+        out.write_table(table, max_chunksize=5)
+
+
+WRITERS: Mapping[str, Callable[[pa.Table, Path], object]] = {
+    "parquet": lambda table, file: pq.write_table(table, file, row_group_size=5),
+    "csv": lambda table, file: pyarrow.csv.write_csv(table, file),
+    "jsonl": _write_jsonl,
+    "arrow": _write_arrow,
+}
+KINDS = ("parquet", "csv", "jsonl", "arrow", "beacon", "iterable", "shards")
 
 
 def _literal(rows: Iterable[Row]) -> str:
@@ -147,9 +188,9 @@ class MemoryLog(InputLog):
         self.epochs.append(epoch)
 
 
-def cut_all(graph: LogicalGraph, max_tuples: int) -> list[Epoch]:
+def cut_all(graph: LogicalGraph, max_tuples: int, spools: Path | None = None) -> list[Epoch]:
     """Everything that is there, cut into epochs; the last one is the final epoch."""
-    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples)
+    cutter = EpochCutter(graph.sources, MemoryLog(), max_tuples, spools)
     epochs = []
     while (epoch := cutter.next_epoch(closing=True)) is not None:
         epochs.append(epoch)
@@ -178,7 +219,7 @@ class _Builder:
     def _make(self, name: str, node: Node, inputs: list[tw.Stream]) -> Iterable[tw.Stream]:
         match node.kind, node.arguments:
             case "source", ():
-                endpoint = tw.files(self.folder / f"in{self.sources}")
+                endpoint = self.case.endpoint(self.sources, self.folder)
                 self.sources += 1
                 return [self.app.source(endpoint, Base, name=name)]
             case "map", (function,):
@@ -406,4 +447,7 @@ def cases(draw: DrawFn, *, max_sources: int = 2, failing: bool = False) -> Case:
     made = draw(nodes(sources=sources, failing=failing))
     inputs = tuple(draw(input_files(failing=failing)) for _ in range(sources))
     max_tuples = draw(st.sampled_from((1_000_000, 7, 3, 12, 1, 20, 5)))
-    return Case(made, inputs, max_tuples, draw(plan_choices()))
+    # Shards are interleaved by the cuts, which must not matter where there is one ordered source.
+    kinds = (*KINDS, *("failing_beacon",) * failing) if max_sources > 1 else tuple(k for k in KINDS if k != "shards")
+    chosen = tuple(draw(st.sampled_from(kinds)) for _ in range(sources))
+    return Case(made, inputs, max_tuples, draw(plan_choices()), chosen)

@@ -84,7 +84,7 @@ def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
         count_case("cut invariance", ready, expected)
         note(ready.describe())
         for max_tuples in (1_000_000, case.max_tuples % 5 + 2):
-            epochs = case.epochs(ready.graph, max_tuples)
+            epochs = case.epochs(ready.graph, ready.folder, max_tuples)
             found = run_local(ready.plan, epochs, through_bytes=case.choice.through_bytes)
             assert difference(expected, found) is None, f"cut at {max_tuples}"
             assert difference(expected, run_reference(ready.graph, epochs)) is None, f"reference, cut at {max_tuples}"

@@ -28,7 +28,7 @@ from thalweg.engine.compare import first_difference
 from thalweg.engine.log import Epoch
 from thalweg.engine.reference import Reference
 from thalweg.engine.run import RunOptions
-from thalweg.engine.sinks import make_sinks, tuples_of
+from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
 from thalweg.errors import TupleError
@@ -115,6 +115,7 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
         note(f"{case!r}\n\n{print_plan(plan)}")
         assert reported == expected
         for name, sink in make_sinks(graph, checkpoint.results).items():
+            assert isinstance(sink, CollectSink)
             assert first_difference(reference.answer[name], tuples_of(sink.read())) is None, f"sink {name}"
 
 

@@ -88,7 +88,8 @@ def run(
     if bad := next((pair for pair in conf or [] if "=" not in pair), None):
         raise typer.BadParameter(f"expected KEY=VALUE, found {bad}", param_hint="--conf")
     settings = dict(pair.partition("=")[::2] for pair in conf or [])
-    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings)
+    console = sys.stderr if json_output else None  # standard output is then for documents
+    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
     if json_output:
         _print_json({"event": "plan", "engine": engine, "plan": plan_as_json(made)})
     else:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thalweg.engine.compare import first_difference
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.feed import spool_items
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch, InputLog
 from thalweg.engine.reference import Answer, Reference
-from thalweg.engine.splits import EpochCutter
-from thalweg.errors import TupleError
+from thalweg.errors import PlanError, TupleError
+from thalweg.ir.endpoints import Beacon, Tcp
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.optimize.fuse import Fuse
@@ -34,11 +37,12 @@ class CheckResult:
     failure: TupleError | None = None
 
 
-def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int) -> list[Epoch]:
+def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) -> list[Epoch]:
     """Epochs over at most this many tuples of the real input, cut at `max_tuples`, with the final epoch."""
+    sources = [_at_once(source) for source in graph.sources]
     with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
         log = InputLog(Path(folder))
-        cutter = EpochCutter(graph.sources, log, max_tuples)
+        cutter = EpochCutter(sources, log, max_tuples, spools)
         epochs: list[Epoch] = []
         while tuples > 0:
             cutter.max_tuples = min(max_tuples, tuples)
@@ -48,6 +52,20 @@ def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int) -> list[Epoch]
             epochs.append(epoch)
             tuples -= epoch.tuples
         return [*epochs, Epoch(len(epochs), (), final=True, base=cutter.base)]
+
+
+def _at_once(source: Source) -> Source:
+    """The source as a sample is taken of it: without waiting."""
+    if isinstance(source.endpoint, Tcp):
+        raise PlanError(
+            f"no sample can be taken of {source.name}: a connection's lines can be read only once",
+            operator=source.name,
+            where=source.where,
+            hint="record some lines in a file, and check with tw.files(…) in its place",
+        )
+    if isinstance(source.endpoint, Beacon):
+        return replace(source, endpoint=replace(source.endpoint, rate_per_s=None))
+    return source
 
 
 def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:
@@ -80,8 +98,22 @@ def check(
     graph: LogicalGraph, *, tuples: int, plans: int, seed: int, cut_invariant: bool, progress: Callable[[int], None]
 ) -> CheckResult:
     """Compare `plans` plans, each with its own cuts, where the cuts may not matter."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
+        spool_items(graph.sources, Path(folder), tuples)
+        return _check(graph, Path(folder), tuples, plans, seed, cut_invariant, progress)
+
+
+def _check(
+    graph: LogicalGraph,
+    spools: Path,
+    tuples: int,
+    plans: int,
+    seed: int,
+    cut_invariant: bool,
+    progress: Callable[[int], None],
+) -> CheckResult:
     cuts = [max(1, tuples // parts) for parts in (1, 3, 10)]
-    logs = {cut: sample_log(graph, tuples, cut) for cut in cuts}
+    logs = {cut: sample_log(graph, tuples, cut, spools) for cut in cuts}
     reference = Reference(graph)
     try:
         answers = {cuts[0]: reference.run(logs[cuts[0]])}

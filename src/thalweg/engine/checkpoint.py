@@ -9,12 +9,13 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, InputError, OutputError, ThalwegError, TupleError, Where
+from thalweg.errors import CheckpointError, ThalwegError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Checkpoint:
         self.log = InputLog(self.folder / "log")
         self.spark = self.folder / "spark"
         self.results = self.folder / "results"
+        self.spools = self.folder / "spool"
         self._failure = self.folder / "failure.json"
         self._progress = self.folder / "progress"
         self._lock: IO[str] | None = None
@@ -104,24 +106,12 @@ class Checkpoint:
     def record_failure(self, error: ThalwegError) -> None:
         """Keep an error for the driver; the first one stays, later ones follow from it."""
         if not self._failure.exists():
-            document = error.as_json() | {"class": type(error).__name__}
-            write_atomically(self._failure, json.dumps(document).encode())
+            write_atomically(self._failure, json.dumps(to_document(error)).encode())
 
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():
             return None
-        errors: tuple[type[ThalwegError], ...] = (InputError, TupleError, CheckpointError, OutputError)
-        known = {c.__name__: c for c in errors}
-        document: dict[str, Any] = json.loads(self._failure.read_bytes())
-        file, _, line = (document["where"] or "").rpartition(":")
-        return known.get(document["class"], ThalwegError)(
-            document["message"],
-            operator=document["operator"],
-            where=Where(file, int(line)) if file else None,
-            expected=document["expected"],
-            found=document["found"],
-            hint=document["hint"],
-        )
+        return from_document(json.loads(self._failure.read_bytes()))
 
 
 class LocalState:

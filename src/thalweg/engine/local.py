@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.codegen.pe import compile_plan
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
-from thalweg.engine.splits import readers
 from thalweg.engine.stages import Parcel, Passed, first_failure, run_source_pe, run_stateful_pe, run_stateless_pe
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.frame import Frame

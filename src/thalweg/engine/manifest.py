@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from thalweg.errors import CheckpointError
+from thalweg.ir.endpoints import identity
 from thalweg.ir.operators import state_fingerprint
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
@@ -37,6 +38,7 @@ class Manifest:
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
     hash_version: int = HASH_VERSION
     version: int = MANIFEST_VERSION
+    inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=2).encode()
@@ -67,6 +69,7 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         states={o.name: state_fingerprint(o) for o in plan.graph.stateful},
         labels=labels,
         plan=print_plan(plan),
+        inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
     )
 
 
@@ -88,6 +91,9 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
         yield "keys are hashed by another version", str(old.hash_version), str(new.hash_version), _ANEW
     if old.sources != new.sources:
         yield "the sources changed", ", ".join(old.sources), ", ".join(new.sources), _ANEW
+    for name, kind in old.inputs.items():
+        if new.inputs.get(name, kind) != kind:
+            yield f"the source {name} has another kind of endpoint now", kind, new.inputs[name], _ANEW
     for name, degree in old.degrees.items():
         if name in new.degrees and new.degrees[name] != degree:
             hint = f"--degree {degree}, or {_ANEW}"

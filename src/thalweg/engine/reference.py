@@ -14,8 +14,8 @@ import numpy as np
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
-from thalweg.engine.splits import readers
 from thalweg.errors import InternalError, TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks

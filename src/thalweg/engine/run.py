@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.feed import feeding
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.manifest import Manifest, make_manifest
-from thalweg.engine.sinks import CollectSink, FileSink, make_sinks, tuples_of, write_epoch
-from thalweg.engine.splits import EpochCutter
+from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
 from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.endpoints import Beacon
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.types import TupleType
 from thalweg.ir.values import reviver
@@ -36,6 +40,7 @@ class RunOptions:
     overwrite: bool = False
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    console: TextIO | None = None  # where console sinks print; None: standard output
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -76,12 +81,19 @@ class Opened:
 
     checkpoint: Checkpoint
     manifest: Manifest
-    sinks: Mapping[str, FileSink]
+    sinks: Mapping[str, SinkWriter]
+
+    def show(self, epoch: int, options: RunOptions) -> None:
+        """Print what the user should see of an epoch that is whole."""
+        for sink in self.sinks.values():
+            sink.show(epoch, options.console or sys.stdout)
 
 
 @contextmanager
 def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
     """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
+    if not options.follow:
+        _check_ends(plan.graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
         checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
         try:
@@ -92,6 +104,17 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
             yield Opened(checkpoint, manifest, sinks)
         finally:
             checkpoint.close()
+
+
+def _check_ends(graph: LogicalGraph) -> None:
+    for source in graph.sources:
+        if isinstance(source.endpoint, Beacon) and source.endpoint.count is None:
+            raise PlanError(
+                f"the run would never end: {source.name} is endless",
+                operator=source.name,
+                where=source.where,
+                expected="tw.beacon(…, count=…), or a run with --follow",
+            )
 
 
 def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float) -> RunResult:
@@ -109,11 +132,15 @@ def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds:
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
     started = time.monotonic()
-    with opened(plan, options, "local", ()) as run:
+    sources, limit = plan.graph.sources, options.max_tuples_per_epoch
+    with (
+        opened(plan, options, "local", ()) as run,
+        feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow) as check_feeders,
+    ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load()
         engine = LocalEngine(plan, state)
-        cutter = EpochCutter(plan.graph.sources, run.checkpoint.log, options.max_tuples_per_epoch)
+        cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         while True:
             epoch = run.checkpoint.log.get(number) or cutter.next_epoch(closing=not options.follow)
@@ -121,7 +148,8 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
                 run.checkpoint.mark_ended()
                 break
             if epoch is None:
-                time.sleep(options.interval_s)
+                check_feeders()
+                time.sleep(cutter.wait_s(options.interval_s))
                 continue
             began = time.monotonic()
             frames = engine.run_epoch(epoch)
@@ -131,6 +159,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             seconds = time.monotonic() - began
             reports.append(EpochReport(number, epoch.final, epoch.tuples, out, seconds, cutter.backlog()))
             run.checkpoint.report(reports[-1])
+            run.show(number, options)
             watch(reports[-1])
             number += 1
             if epoch.final:

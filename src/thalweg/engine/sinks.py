@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from thalweg.engine.filetypes import Misfit, arrow_type, file_array
-from thalweg.engine.splits import SUFFIXES
+from thalweg.engine.lines import json_line, json_rows_of
+from thalweg.engine.sink_console import ConsoleSink
+from thalweg.engine.sink_tcp import TcpSink
+from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.engine.textforms import TO_TEXT, to_json
+from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import CheckpointError, OutputError
+from thalweg.ir.endpoints import Collect, Console, Discard, Files, Tcp
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Files, Sink
+from thalweg.ir.operators import Sink
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.columns import Column, to_arrow, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored, to_stored
 
 _OWNER, _DONE = "_thalweg.json", "_SUCCESS"
-_STORED = {b"thalweg": b"stored"}  # marks a column of pickled values
+
+
+class SinkWriter(Protocol):
+    """What an engine asks of a sink. One is made for each epoch, wherever it is written: it remembers nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Before the first epoch of a start: make sure that nobody else's output is in the way."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        """The epoch's tuples; how many there were. Called again for an epoch that is run again; if it raises, the
+        epoch is not committed."""
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """In the driver, once the epoch is whole: what the user should see of it."""
 
 
 class FileSink:
@@ -70,9 +87,12 @@ class FileSink:
             write_atomically(self.folder / _DONE, b"")
         return 0 if frame is None else len(frame)
 
+    def show(self, epoch: int, out: TextIO) -> None:
+        """Files are looked at where they are."""
+
     def _encode(self, frame: Frame) -> bytes:
         if self.format == "jsonl":
-            return _json_lines(frame, self.tuple_type)
+            return b"".join(map(json_line, json_rows_of(frame, self.tuple_type)))
         arrays = []
         for name, kind in self.tuple_type.attributes:
             try:
@@ -104,7 +124,7 @@ class CollectSink(FileSink):
     """Keeps the tuples exactly for the caller: a file's types would lose digits of Decimals and zones of datetimes."""
 
     def _field(self, name: str, kind: AttributeType) -> pa.Field:
-        return pa.field(name, pa.binary(), metadata=_STORED) if kind.boxed else super()._field(name, kind)
+        return pa.field(name, pa.binary(), metadata=STORED) if kind.boxed else super()._field(name, kind)
 
     def _array(self, column: Column, kind: AttributeType) -> pa.Array:
         return to_stored(column) if kind.boxed else super()._array(column, kind)
@@ -112,7 +132,10 @@ class CollectSink(FileSink):
 
 def _encode(table: pa.Table, format: str) -> bytes:
     out = io.BytesIO()
-    if format == "csv":
+    if format == "arrow":
+        with pa.ipc.new_file(out, table.schema) as file:
+            file.write_table(table)
+    elif format == "csv":
         pyarrow.csv.write_csv(table, out)
     else:
         # By default numbers get a dictionary too, which for floats is seven times the work and a larger file.
@@ -120,29 +143,39 @@ def _encode(table: pa.Table, format: str) -> bytes:
     return out.getvalue()
 
 
-def _json_lines(frame: Frame, tuple_type: TupleType) -> bytes:
-    columns = [
-        [to_json(v, kind) for v in to_list(frame.columns[name])] if kind.boxed else to_list(frame.columns[name])
-        for name, kind in tuple_type.attributes
-    ]
-    rows = (dict(zip(tuple_type.names, values, strict=True)) for values in zip(*columns, strict=True))
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+class NoSink:
+    """Counts, and keeps nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Nothing is in the way of nothing."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        return 0 if frame is None else len(frame)
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """There is nothing to see."""
 
 
-def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, FileSink]:
-    """The writer of each sink. What a collect sink takes lies in the checkpoint until the caller reads it."""
+Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
+MAKERS: Mapping[type, Make] = {
+    Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
+    Collect: lambda collect, sink, type_, results: CollectSink(results / sink.name, "parquet", type_),
+    Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
+    Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
+    Discard: lambda discard, sink, type_, results: NoSink(),
+}
 
-    def make(sink: Sink) -> FileSink:
-        tuple_type = graph.type_of(sink.inputs[0])
-        if isinstance(sink.endpoint, Files):
-            return FileSink(Path(sink.endpoint.path).absolute(), sink.endpoint.format, tuple_type)
-        return CollectSink(results / sink.name, "parquet", tuple_type)
 
-    return {sink.name: make(sink) for sink in graph.sinks}
+def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, SinkWriter]:
+    """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
+    return {
+        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results)
+        for sink in graph.sinks
+    }
 
 
 def write_epoch(
-    sinks: Mapping[str, FileSink], epoch: int, frames: Mapping[str, Frame | None], *, final: bool
+    sinks: Mapping[str, SinkWriter], epoch: int, frames: Mapping[str, Frame | None], *, final: bool
 ) -> dict[str, int]:
     return {name: sink.write(epoch, frames.get(name), final=final) for name, sink in sinks.items()}
 
@@ -150,7 +183,7 @@ def write_epoch(
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """The tuples that a collect sink kept, their values as columns carry them."""
     columns = [
-        to_list(from_stored(column.combine_chunks())) if (field.metadata or {}) == _STORED else column.to_pylist()
+        to_list(from_stored(column.combine_chunks())) if (field.metadata or {}) == STORED else column.to_pylist()
         for field, column in zip(table.schema, table.columns, strict=True)
     ]
     return list(zip(*columns, strict=True)) if columns else []

@@ -1,10 +1,10 @@
-"""File splits: listing a source's folder, cutting epochs, reading rows as frames."""
+"""File splits: listing a source's folder, reading rows as frames."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,115 +14,90 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from thalweg.engine.arrow_files import ARROW_SUFFIXES, count_arrow_rows, read_arrow
 from thalweg.engine.boxed_columns import boxed_column, json_column
 from thalweg.engine.filetypes import ARROW_TYPES, TAKEN, Misfit, is_text
-from thalweg.engine.log import Chunk, Epoch, InputLog, Piece
+from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.textforms import TO_TEXT, count_json_rows, json_rows
 from thalweg.errors import InputError
-from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Files, Source
+from thalweg.ir.endpoints import Files
+from thalweg.ir.operators import Source
 from thalweg.ir.types import STR, AttributeType, TupleType
 from thalweg.runtime.columns import Column, from_arrow
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.objects import from_stored
 
-SUFFIXES = {"parquet": (".parquet",), "csv": (".csv",), "jsonl": (".jsonl", ".ndjson", ".json")}
+SUFFIXES = {
+    "parquet": (".parquet",),
+    "csv": (".csv",),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "arrow": ARROW_SUFFIXES,
+}
+STORED = {b"thalweg": b"stored"}  # marks a column of pickled values, in files that nobody but Thalweg writes
 
 
-@dataclass(slots=True)
-class _Progress:
-    """What was taken of one source: every known file with its split, and how far the last one was read."""
+class Pending:
+    """What of one source waits for an epoch: splits in order, the first of them perhaps begun."""
 
-    known: dict[str, Chunk] = field(default_factory=dict)
-    pending: list[Chunk] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+
+    def took(self, chunk: Chunk) -> None:
+        """An epoch took this: what is left of its split stays."""
+        self.chunks = [c for c in self.chunks if c.path != chunk.path]
+        if chunk.stop < chunk.rows:
+            self.chunks.insert(0, replace(chunk, start=chunk.stop, stop=chunk.rows))
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        for chunk in self.chunks:
+            if limit <= 0:
+                return
+            stop = min(chunk.stop, chunk.start + limit)
+            limit -= stop - chunk.start
+            yield replace(chunk, stop=stop)
+
+    def tuples(self) -> int:
+        return sum(c.stop - c.start for c in self.chunks)
+
+
+class FileSplits:
+    """A source's files: a folder is listed again and again, its files are taken in order of name."""
+
+    patient = False
+    open = False  # what is not there now is somebody's future run
+
+    def __init__(self, source: Source, endpoint: Files) -> None:
+        self.source, self.endpoint = source, endpoint
+        self.known: dict[str, Chunk] = {}  # by path, as last taken
+        self.pending = Pending()
 
     def took(self, chunk: Chunk) -> None:
         self.known[chunk.path] = chunk
-        if self.pending and self.pending[0].path == chunk.path:
-            first = self.pending.pop(0)
-            if chunk.stop < first.rows:
-                self.pending.insert(0, _rest(chunk))
+        self.pending.took(chunk)
 
-
-def _rest(chunk: Chunk) -> Chunk:
-    return Chunk(
-        chunk.source, chunk.split, chunk.path, chunk.stop, chunk.rows, chunk.rows, chunk.size, chunk.modified_ns
-    )
-
-
-class EpochCutter:
-    """Appends epochs to the input log: lists folders, takes files in order of name, cuts at a number of tuples."""
-
-    def __init__(self, sources: Sequence[Source], log: InputLog, max_tuples: int) -> None:
-        self.sources, self.log, self.max_tuples = sources, log, max_tuples
-        self.progress = {s.name: _Progress() for s in sources}
-        self.number = 0
-        self.base = 0
-        self.ended = False
-        for epoch in log:
-            self._took(epoch)
-
-    def _took(self, epoch: Epoch) -> None:
-        for chunk in epoch.chunks:
-            progress = self.progress[chunk.source]
-            progress.took(chunk)
-            if chunk.stop < chunk.rows and not any(p.path == chunk.path for p in progress.pending):
-                progress.pending.insert(0, _rest(chunk))
-        self.number, self.base, self.ended = epoch.number + 1, epoch.base + epoch.tuples, epoch.final
+    def take(self, limit: int) -> Iterator[Chunk]:
+        return self.pending.take(limit)
 
     def backlog(self) -> int:
-        return sum(c.stop - c.start for p in self.progress.values() for c in p.pending)
+        return self.pending.tuples()
 
-    def next_epoch(self, *, closing: bool) -> Epoch | None:
-        """The next epoch, logged. None: nothing new; or, when closing, the final epoch was cut before."""
-        if self.ended:
-            return None
-        for source in self.sources:
-            self._list(source)
-        # At least one tuple of each source, or a small limit would starve the later ones.
-        share = max(1, self.max_tuples // len(self.sources))
-        chunks = tuple(c for source in self.sources for c in self._take(source, share))
-        if not chunks and not closing:
-            return None
-        epoch = Epoch(self.number, chunks, final=not chunks, base=self.base)
-        self.log.append(epoch)
-        self._took(epoch)
-        return epoch
-
-    def _list(self, source: Source) -> None:
-        progress = self.progress[source.name]
-        pending = {c.path for c in progress.pending}
-        for path, size, modified_ns in _files(source):
-            known = progress.known.get(path)
+    def look(self) -> None:
+        pending = {c.path for c in self.pending.chunks}
+        for path, size, modified_ns in _files(self.source, self.endpoint):
+            known = self.known.get(path)
             if known is not None and (known.size, known.modified_ns) != (size, modified_ns):
                 raise _changed(known, size, modified_ns)
             if known is None and path not in pending:
-                split = len(progress.known) + len([c for c in progress.pending if c.path not in progress.known])
-                rows = _count_rows(path, source.endpoint.format)
+                split = len(self.known) + len([c for c in self.pending.chunks if c.path not in self.known])
+                rows = _count_rows(path, self.endpoint.format)
+                chunk = Chunk(self.source.name, split, path, 0, rows, rows, size, modified_ns)
                 if rows == 0:
-                    progress.known[path] = Chunk(source.name, split, path, 0, 0, 0, size, modified_ns)
+                    self.known[path] = chunk
                 else:
-                    progress.pending.append(Chunk(source.name, split, path, 0, rows, rows, size, modified_ns))
-
-    def _take(self, source: Source, limit: int) -> Iterator[Chunk]:
-        for pending in self.progress[source.name].pending:
-            if limit <= 0:
-                return
-            stop = min(pending.stop, pending.start + limit)
-            limit -= stop - pending.start
-            yield Chunk(
-                pending.source,
-                pending.split,
-                pending.path,
-                pending.start,
-                stop,
-                pending.rows,
-                pending.size,
-                pending.modified_ns,
-            )
+                    self.pending.chunks.append(chunk)
 
 
-def _files(source: Source) -> list[tuple[str, int, int]]:
-    endpoint = source.endpoint
+def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
     root = Path(endpoint.path).absolute()
     if root.is_file():
         found = [root]
@@ -146,6 +121,8 @@ def _count_rows(path: str, format: str) -> int:
             return int(pq.read_metadata(path).num_rows)
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
+    if format == "arrow":
+        return count_arrow_rows(path)
     return count_json_rows(path) if format == "jsonl" else len(_read_text(path, format, None))
 
 
@@ -183,6 +160,7 @@ class Reader:
     endpoint: Files
     tuple_type: TupleType
     columns: tuple[str, ...]
+    spooled: bool = False  # files that Thalweg wrote itself
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
@@ -203,6 +181,8 @@ class Reader:
             try:
                 if table is None:
                     columns[name] = json_column(rows, name, kinds[name], chunk.start)
+                elif self.spooled and kinds[name].boxed:
+                    columns[name] = from_stored(self._present(table, name, kinds[name], chunk).combine_chunks())
                 elif kinds[name].boxed:
                     column = self._present(table, name, kinds[name], chunk)
                     text = self.endpoint.format == "csv"
@@ -228,6 +208,8 @@ class Reader:
         return table.column(name)
 
     def _table(self, chunk: Chunk) -> pa.Table:
+        if self.endpoint.format == "arrow":
+            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns)
         if self.endpoint.format != "parquet":
             table = _read_text(chunk.path, self.endpoint.format, self)
             if len(table) != chunk.rows:
@@ -310,7 +292,3 @@ def _read_text(path: str, format: str, reader: Reader | None) -> pa.Table:
         return pyarrow.json.read_json(path, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"this file cannot be read as {format}", found=f"{path}: {error}") from None
-
-
-def readers(graph: LogicalGraph, live: dict[str, tuple[str, ...]]) -> dict[str, Reader]:
-    return {s.name: Reader(s.name, s.endpoint, s.outputs[0], live[s.name]) for s in graph.sources}

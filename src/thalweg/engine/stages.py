@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from thalweg.engine.beacon import BeaconError
+from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Piece
-from thalweg.engine.splits import Reader
 from thalweg.errors import TupleError
 from thalweg.runtime.container import Container, Failure, Output, Program
 from thalweg.runtime.frame import Frame, decode, encode
@@ -38,14 +39,17 @@ class Passed:
 
 
 def run_source_pe(
-    program: Program, readers: dict[str, Reader], pieces: Sequence[Piece], channel: int, passed: Passed
+    program: Program, readers: dict[str, InputReader], pieces: Sequence[Piece], channel: int, passed: Passed
 ) -> Iterator[Parcel]:
     """The first PE of stage 0, over the pieces that one task reads."""
-    for piece in pieces:
-        for frame in readers[piece.chunk.source].frames(piece, program.frame_rows):
-            container = Container(program)
-            container.run_sources({piece.chunk.source: frame})
-            yield from _sent(container.output, channel, passed)
+    try:
+        for piece in pieces:
+            for frame in readers[piece.chunk.source].frames(piece, program.frame_rows):
+                container = Container(program)
+                container.run_sources({piece.chunk.source: frame})
+                yield from _sent(container.output, channel, passed)
+    except BeaconError as error:
+        passed.failures.append(error.failure)
 
 
 def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:

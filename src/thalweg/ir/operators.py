@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.errors import Where
+from thalweg.ir.endpoints import SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.logic import Logic, acts_at_end, acts_on_marks
 from thalweg.ir.types import INT, STR, AttributeType, TupleType, conform
@@ -66,19 +67,6 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
 
     add(code)
     return digest.hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A file endpoint: a folder (or, for a source, one file) and its format."""
-
-    path: str
-    format: str
-
-
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """A sink that keeps its tuples for whoever started the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +196,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(Operator):
-    endpoint: Files
+    endpoint: SourceEndpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,7 +356,7 @@ class Process(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink(Operator):
-    endpoint: Files | Collect
+    endpoint: SinkEndpoint
 
 
 def rank_width(operator: Operator) -> int:

@@ -10,15 +10,16 @@ from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
+from thalweg.ir.endpoints import Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Apply, Expr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
-from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Collect, Files, Function, Operator, StreamRef
+from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Function, Operator, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, FLOAT, INT, AttributeType, TupleType, accepts
 from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
-from thalweg.lang.endpoints import check_format
+from thalweg.lang.endpoints import check_sink, check_source
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.place import assigned_name, call_place, user_frame
 from thalweg.lang.tuples import Tuple, check_names
@@ -38,7 +39,7 @@ class App:
         self.name = _word(name, "application", self.where)
         self._operators: list[Operator] = []
 
-    def source(self, endpoint: Files, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
+    def source(self, endpoint: SourceEndpoint, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
         """A stream of the tuples that an endpoint holds."""
         site = _Site(self, "source", name)
         if not (isinstance(tuple_type, type) and issubclass(tuple_type, Tuple)):
@@ -48,9 +49,7 @@ class App:
                 expected="a subclass of tw.Tuple",
                 found=repr(tuple_type),
             )
-        if not isinstance(endpoint, Files):
-            raise GraphError("not a source", where=site.where, expected="tw.files(…)", found=repr(endpoint))
-        check_format(endpoint, tuple_type.tuple_type, site.where)
+        check_source(endpoint, tuple_type.tuple_type, site.where)
         return site.stream(
             ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
         )
@@ -584,15 +583,10 @@ class Stream:
             ops.Join(name=site.name, inputs=(self.ref, other.ref), outputs=(output,), where=site.where, on=key), self
         )
 
-    def sink(self, endpoint: Files | Collect, *, name: str | None = None) -> None:
+    def sink(self, endpoint: SinkEndpoint, *, name: str | None = None) -> None:
         """The end of a stream."""
         site = _Site(self.app, "sink", name)
-        if not isinstance(endpoint, Files | Collect):
-            raise GraphError(
-                "not a sink", where=site.where, expected="tw.files(…) or tw.collect()", found=repr(endpoint)
-            )
-        if isinstance(endpoint, Files):
-            check_format(endpoint, self.tuple_type, site.where)
+        check_sink(endpoint, self.tuple_type, site.where)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def _same_app(self, other: Stream, site: _Site) -> None:
@@ -653,7 +647,7 @@ def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
 
 def _check_folders(graph: LogicalGraph) -> None:
     """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
-    read = {Path(s.endpoint.path).absolute() for s in graph.sources}
+    read = {Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)}
     written: dict[Path, str] = {}
     for sink in graph.sinks:
         if not isinstance(sink.endpoint, Files):

@@ -2,29 +2,151 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
-from thalweg.ir.operators import Collect, Files
-from thalweg.ir.types import TupleType
+from thalweg.ir.endpoints import Beacon, Collect, Console, Discard, Files, Items, SinkEndpoint, SourceEndpoint, Tcp
+from thalweg.ir.types import STR, TupleType
 from thalweg.lang.place import call_place, user_frame
 
-FORMATS = ("parquet", "csv", "jsonl")
+FORMATS = ("parquet", "csv", "jsonl", "arrow")
+LINE_FORMATS = ("jsonl", "csv", "text")
+NAMES: dict[type, str] = {
+    Files: "tw.files(…)",
+    Beacon: "tw.beacon(…)",
+    Items: "tw.iterable(…)",
+    Tcp: "tw.tcp(…)",
+    Collect: "tw.collect()",
+    Console: "tw.console()",
+    Discard: "tw.none()",
+}
+SOURCES = (Files, Beacon, Items, Tcp)
+SINKS = (Files, Collect, Console, Tcp, Discard)
 
 
 def files(path: str | Path, *, format: str = "parquet") -> Files:
     """A folder of files. As a source: taken in order of name, a new file behind all that were taken before."""
-    if format not in FORMATS:
-        raise GraphError(
-            f"unknown file format {format!r}",
-            where=call_place(user_frame()),
-            expected=", ".join(FORMATS),
-            hint=did_you_mean(str(format), FORMATS),
-        )
+    _one_of("file format", format, FORMATS)
     return Files(str(path), format)
 
 
-def check_format(endpoint: Files, tuple_type: TupleType, where: Where) -> None:
+def beacon(
+    function: Callable[[int], Any], *, count: int | None = None, shards: int = 1, rate: float | None = None
+) -> Beacon:
+    """A source of the tuples `function(0)`, `function(1)`, …: `count` of them, or endless (with --follow).
+
+    The function must give the same tuple for the same number, always: a restart calls it again. With `shards` the
+    numbers are dealt to as many splits that advance side by side; `rate` is in tuples per second.
+    """
+    _require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
+    good_count = count is None or (type(count) is int and count >= 0)
+    _require(good_count, "beacon: bad count", "0 or more, or None for an endless one", count)
+    _require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
+    _require(rate is None or _positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
+    return Beacon(function, count, shards, rate)
+
+
+def seeded(seed: int | str, index: int) -> random.Random:
+    """Random numbers for the tuple of this number: the same in every process and at every restart."""
+    return random.Random(f"{seed}/{index}")
+
+
+def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Items:
+    """A source of what `items`, or what the iterable that `items()` returns, yields: dicts or tuples."""
+    if isinstance(items, Iterator):
+        raise GraphError(
+            "an iterator can be read only once, but a restart reads it again from its beginning",
+            where=call_place(user_frame()),
+            expected="a list or the like, or a function that returns a new iterator",
+            found=repr(items),
+            hint="give the generator function itself, without calling it; or lambda: …",
+        )
+    good = isinstance(items, Iterable) or callable(items)
+    _require(good, "iterable: nothing to iterate over", "an iterable, or a function that returns one", items)
+    return Items(items)
+
+
+def tcp(
+    host: str,
+    port: int,
+    *,
+    format: str = "jsonl",
+    listen: bool = False,
+    on_error: str = "fail",
+    retry_s: float = 10.0,
+) -> Tcp:
+    """Lines over TCP. A source connects to a server, or listens and waits for a client; a sink connects."""
+    _require(isinstance(host, str) and host != "", "tcp: bad host", "a name or an address", host)
+    _require(type(port) is int and 0 < port < 65536, "tcp: bad port", "1 to 65535", port)
+    _one_of("line format", format, LINE_FORMATS)
+    _require(type(listen) is bool, "tcp: bad value of listen", "True or False", listen)
+    _one_of("on_error", on_error, ("fail", "skip"))
+    _require(_positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
+    return Tcp(host, port, format, listen, on_error, retry_s)
+
+
+def collect() -> Collect:
+    """A sink whose tuples the caller of `app.run` gets back."""
+    return Collect()
+
+
+def console(rows: int | None = 20) -> Console:
+    """A sink that prints the first tuples of each epoch; None: all."""
+    _require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
+    return Console(rows)
+
+
+def none() -> Discard:
+    """A sink that only counts its tuples, for benchmarks."""
+    return Discard()
+
+
+def check_source(endpoint: SourceEndpoint, tuple_type: TupleType, where: Where) -> None:
+    if not isinstance(endpoint, SOURCES):
+        name = NAMES.get(type(endpoint))
+        raise GraphError(
+            "not a source",
+            where=where,
+            expected=" or ".join(NAMES[kind] for kind in SOURCES),
+            found=name or repr(endpoint),
+            hint=f"{name} is a sink: stream.sink({name})" if name else None,
+        )
+    if isinstance(endpoint, Files):
+        _check_format(endpoint, tuple_type, where)
+    if isinstance(endpoint, Tcp) and endpoint.format == "text" and [t for _, t in tuple_type.attributes] != [STR]:
+        raise GraphError(
+            "a line of text is one string",
+            where=where,
+            expected="a tuple type with a single attribute, of type str",
+            found=str(tuple_type),
+        )
+
+
+def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> None:
+    if not isinstance(endpoint, SINKS):
+        name = NAMES.get(type(endpoint))
+        raise GraphError(
+            "not a sink",
+            where=where,
+            expected=" or ".join(NAMES[kind] for kind in SINKS),
+            found=name or repr(endpoint),
+            hint=f"{name} is a source: app.source({name}, Type)" if name else None,
+        )
+    if isinstance(endpoint, Files):
+        _check_format(endpoint, tuple_type, where)
+    if isinstance(endpoint, Tcp) and (endpoint.format, endpoint.listen, endpoint.on_error) != ("jsonl", False, "fail"):
+        raise GraphError(
+            "a tcp sink connects to a server and sends JSON lines",
+            where=where,
+            expected="tw.tcp(host, port), without format, listen and on_error",
+            found=f"format={endpoint.format!r}, listen={endpoint.listen}, on_error={endpoint.on_error!r}",
+        )
+
+
+def _check_format(endpoint: Files, tuple_type: TupleType, where: Where) -> None:
     """Refuse a format that cannot hold a type."""
     if endpoint.format == "csv" and [kind.optional for _, kind in tuple_type.attributes] == [True]:
         raise GraphError(
@@ -44,6 +166,20 @@ def check_format(endpoint: Files, tuple_type: TupleType, where: Where) -> None:
             )
 
 
-def collect() -> Collect:
-    """A sink whose tuples the caller of `app.run` gets back."""
-    return Collect()
+def _positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _require(good: bool, message: str, expected: str, found: object) -> None:
+    if not good:
+        raise GraphError(message, where=call_place(user_frame()), expected=expected, found=repr(found))
+
+
+def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise GraphError(
+            f"unknown {what} {value!r}",
+            where=call_place(user_frame()),
+            expected=", ".join(known),
+            hint=did_you_mean(str(value), known),
+        )

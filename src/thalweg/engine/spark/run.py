@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from thalweg.analysis.liveness import live_attributes
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.feed import feeding
+from thalweg.engine.inputs import readers
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
 from thalweg.engine.spark.labels import balanced_labels
@@ -21,9 +24,10 @@ from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
 from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
-from thalweg.engine.splits import readers
 from thalweg.engine.stages import first_failure
 from thalweg.errors import EngineError, ThalwegError
+from thalweg.ir.endpoints import SPOOLED, Beacon
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.container import Failure
 from thalweg.runtime.frame import Frame, decode
@@ -38,10 +42,15 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         first = sum(1 for _ in run.checkpoint.reports(0))
         if any(epoch.final for epoch in run.checkpoint.log):
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
-        with spark_session(options.master, options.conf, plan.channels) as spark:
+        with (
+            spark_session(options.master, options.conf, plan.channels) as spark,
+            feeding(
+                plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow
+            ) as check_feeders,
+        ):
             started = time.monotonic()
             query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, watch, first)
+            reports = _follow(query, run, options, watch, first, check_feeders)
             seconds = time.monotonic() - started
         if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
             run.checkpoint.mark_ended()
@@ -67,7 +76,16 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
     writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
-    return (writer.trigger(processingTime="0 seconds") if options.follow else writer.trigger(availableNow=True)).start()
+    if options.follow or _waits(plan.graph, run.checkpoint):
+        return writer.trigger(processingTime="0 seconds").start()
+    return writer.trigger(availableNow=True).start()
+
+
+def _waits(graph: LogicalGraph, checkpoint: Checkpoint) -> bool:
+    """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
+    endpoints = [source.endpoint for source in graph.sources]
+    may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
+    return may and not any(epoch.final for epoch in checkpoint.log)
 
 
 @dataclass
@@ -115,17 +133,29 @@ class EpochWriter:
         return max(self.started, checkpoint.log.written_at(number))
 
 
-def _follow(query: StreamingQuery, run: Opened, watch: Watch, first: int) -> list[EpochReport]:
+def _follow(
+    query: StreamingQuery,
+    run: Opened,
+    options: RunOptions,
+    watch: Watch,
+    first: int,
+    check_feeders: Callable[[], None],
+) -> list[EpochReport]:
     """Read the reports from storage while the query works."""
     reports: list[EpochReport] = []
     try:
         active = True
         while active:
             time.sleep(_POLL_S)
+            check_feeders()
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
             for report in run.checkpoint.reports(first + len(reports)):
                 reports.append(report)
+                run.show(report.epoch, options)
                 watch(report)
+            if active and reports and reports[-1].final:
+                query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
+                return reports
         query.awaitTermination()
     except StreamingQueryException as error:
         raise run.checkpoint.failure() or _engine_error(error) from error

@@ -15,9 +15,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
-from thalweg.engine.splits import EpochCutter, Reader
 from thalweg.engine.stages import Passed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
@@ -32,7 +33,7 @@ class SourceJob:
 
     checkpoint: str
     sources: tuple[Source, ...]
-    readers: dict[str, Reader]
+    readers: dict[str, InputReader]
     program: Program
     labels: tuple[int, ...]
     tasks: int
@@ -122,10 +123,11 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if logged is not None:
             return logged
         if self._cutter is None:
-            self._cutter = EpochCutter(self.job.sources, self.checkpoint.log, self.job.max_tuples)
-        epoch = self._cutter.next_epoch(closing=not self.job.follow)
-        if epoch is None:
-            time.sleep(self.job.interval_s)
+            checkpoint = self.checkpoint
+            self._cutter = EpochCutter(self.job.sources, checkpoint.log, self.job.max_tuples, checkpoint.spools)
+        until = time.monotonic() + self.job.interval_s
+        while (epoch := self._cutter.next_epoch(closing=not self.job.follow)) is None and time.monotonic() < until:
+            time.sleep(self._cutter.wait_s(self.job.interval_s))
         return epoch
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

@@ -1,0 +1,59 @@
+"""Arrow IPC files, of the file format (by record batch, mapped into memory) and of the stream format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from thalweg.errors import InputError
+
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc", ".arrows")
+_MAGIC = b"ARROW1"  # of the file format; a stream begins with its schema
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[pa.NativeFile]:
+    try:
+        with pa.memory_map(path) if Path(path).stat().st_size else pa.OSFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError("this file cannot be read as arrow", found=f"{path}: {error}") from None
+
+
+def _is_file_format(file: pa.NativeFile) -> bool:
+    magic = bytes(file.read(len(_MAGIC)))
+    file.seek(0)
+    return magic == _MAGIC
+
+
+def count_arrow_rows(path: str) -> int:
+    with _opened(path) as file:
+        if _is_file_format(file):
+            return int(pa.ipc.open_file(file).count_rows())
+        return sum(batch.num_rows for batch in pa.ipc.open_stream(file))
+
+
+def read_arrow(path: str, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+    """Rows start..stop, of these columns as far as they are there: of a file only the record batches they lie in."""
+    with _opened(path) as file:
+        is_file = _is_file_format(file)
+        open_ = pa.ipc.open_file if is_file else pa.ipc.open_stream
+        schema = open_(file).schema
+        file.seek(0)
+        fields = [index for index, name in enumerate(schema.names) if name in columns]
+        # To Arrow an empty list means "all of them": then columns that nobody needs are mapped, which costs little.
+        reader = open_(file, options=pa.ipc.IpcReadOptions(included_fields=fields))
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
+        parts: list[pa.RecordBatch] = []
+        first = 0
+        for batch in batches:
+            last = first + batch.num_rows
+            if max(first, start) < min(last, stop):
+                parts.append(batch.slice(max(first, start) - first, min(last, stop) - max(first, start)))
+            if last >= stop:
+                break
+            first = last
+        return pa.Table.from_batches(parts, schema=reader.schema)

@@ -1,0 +1,58 @@
+"""The epoch cutter: decides which tuples the next epoch takes, and says so in the input log before anybody uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from thalweg.engine.inputs import make_splits
+from thalweg.engine.log import Epoch, InputLog
+from thalweg.ir.operators import Source
+
+_POLL_S = 0.02
+
+
+class EpochCutter:
+    """Appends epochs to the input log: looks what each source has, takes it in order, cuts at a number of tuples."""
+
+    def __init__(self, sources: Sequence[Source], log: InputLog, max_tuples: int, spools: Path | None = None) -> None:
+        self.log, self.max_tuples = log, max_tuples
+        self.splits = {s.name: make_splits(s, spools) for s in sources}
+        self.number = 0
+        self.base = 0
+        self.ended = False
+        for epoch in log:
+            self._took(epoch)
+
+    def _took(self, epoch: Epoch) -> None:
+        for chunk in epoch.chunks:
+            self.splits[chunk.source].took(chunk)
+        self.number, self.base, self.ended = epoch.number + 1, epoch.base + epoch.tuples, epoch.final
+
+    def backlog(self) -> int:
+        return sum(splits.backlog() for splits in self.splits.values())
+
+    def wait_s(self, interval_s: float) -> float:
+        """How long to wait before the next look: a source that says itself when it ends is looked at often."""
+        return min(_POLL_S, interval_s) if any(s.open for s in self.splits.values()) else interval_s
+
+    def next_epoch(self, *, closing: bool) -> Epoch | None:
+        """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before."""
+        if self.ended:
+            return None
+        everything = list(self.splits.values())
+        for splits in everything:
+            splits.look()
+        # At least one tuple of each source, or a small limit would starve the later ones.
+        share = max(1, self.max_tuples // len(everything))
+        if closing and any(s.open and s.patient and s.backlog() < share for s in everything):
+            return None
+        # Asked before the take: an end that is seen only afterwards may have come with more tuples.
+        may_come = any(s.open for s in everything)
+        chunks = tuple(c for splits in everything for c in splits.take(share))
+        if not chunks and (may_come or not closing):
+            return None
+        epoch = Epoch(self.number, chunks, final=not chunks, base=self.base)
+        self.log.append(epoch)
+        self._took(epoch)
+        return epoch

@@ -1,0 +1,125 @@
+"""Spools: what a source that cannot be read twice has said, as files in the checkpoint.
+
+A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They meet only in the
+folder: `0000000000.arrow`, `0000000001.arrow`, …, each whole and on the disk before it has its name, and `end.json`
+when the source has ended or failed: then there is no file behind those that are there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from thalweg.engine.arrow_files import count_arrow_rows
+from thalweg.engine.failures import from_document, to_document
+from thalweg.engine.log import Chunk
+from thalweg.engine.splits import Pending
+from thalweg.engine.storage import create_atomically, remove_leftovers, write_atomically
+from thalweg.errors import ThalwegError
+from thalweg.ir.operators import Source
+from thalweg.ir.types import TupleType
+from thalweg.runtime.objects import to_stored
+from thalweg.runtime.rows import columns_of
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The source has ended, by itself or with an error."""
+
+    error: ThalwegError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """One source's folder."""
+
+    folder: Path
+
+    @staticmethod
+    def of(spools: Path, source: str) -> Spool:
+        return Spool(spools / f"{quote(source, safe='')}.spool")  # a name may be `input/1` or `..`
+
+    def file(self, number: int) -> Path:
+        return self.folder / f"{number:010d}.arrow"
+
+    def open(self) -> None:
+        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
+        end = self.end()
+        if end is not None and end.error is not None:
+            self._end_file.unlink()
+
+    def contents(self) -> tuple[int, int]:
+        """How many files there are, and how many tuples in them."""
+        files = tuples = 0
+        while (file := self.file(files)).exists():
+            tuples += count_arrow_rows(str(file))
+            files += 1
+        return files, tuples
+
+    def write(self, number: int, rows: Sequence[tuple[Any, ...]], tuple_type: TupleType) -> None:
+        """The file of this number. It must not be there: what an epoch may have taken is never written over."""
+        arrays = {n: to_stored(column) for n, column in columns_of(rows, tuple_type).items()}
+        schema = pa.schema([(name, array.type) for name, array in arrays.items()])
+        out = io.BytesIO()
+        with pa.ipc.new_file(out, schema) as file:
+            file.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
+        create_atomically(self.file(number), out.getvalue())
+
+    @property
+    def _end_file(self) -> Path:
+        return self.folder / "end.json"
+
+    def mark_end(self, end: End) -> None:
+        document = {"error": to_document(end.error) if end.error else None}
+        write_atomically(self._end_file, json.dumps(document).encode())
+
+    def end(self) -> End | None:
+        if not self._end_file.exists():
+            return None
+        document = json.loads(self._end_file.read_bytes())
+        return End(from_document(document["error"]) if document["error"] else None)
+
+
+class SpoolSplits:
+    """The cutter's view of a spool: file after file, by number, so that nothing is ever listed."""
+
+    def __init__(self, source: Source, spool: Spool, *, patient: bool) -> None:
+        self.source, self.spool, self.patient = source, spool, patient
+        self.pending = Pending()
+        self.files = 0  # how many are known
+        self.end: End | None = None
+
+    def took(self, chunk: Chunk) -> None:
+        self.files = max(self.files, chunk.split + 1)
+        self.pending.took(chunk)
+
+    def look(self) -> None:
+        self.end = self.end or self.spool.end()  # before the files: behind an end there are none
+        while (file := self.spool.file(self.files)).exists():
+            stat, rows = file.stat(), count_arrow_rows(str(file))
+            self.pending.chunks.append(
+                Chunk(self.source.name, self.files, str(file), 0, rows, rows, stat.st_size, stat.st_mtime_ns)
+            )
+            self.files += 1
+
+    @property
+    def open(self) -> bool:
+        return self.end is None
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        """An error stands behind all that came before it: epochs take that first."""
+        if not self.pending.chunks and self.end is not None and self.end.error is not None:
+            raise self.end.error
+        return self.pending.take(limit)
+
+    def backlog(self) -> int:
+        return self.pending.tuples()

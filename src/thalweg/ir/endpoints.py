@@ -1,0 +1,96 @@
+"""Endpoints: where the tuples of a source come from, and where a sink's tuples go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A file endpoint: a folder (or, for a source, one file) and its format."""
+
+    path: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beacon:
+    """A generator: row r of shard s is the tuple `function(s + r * shards)`. Any range can be made again."""
+
+    function: Callable[[int], Any] = field(hash=False, repr=False)  # its address in a repr would be another in each run
+    count: int | None  # None: endless
+    shards: int = 1
+    rate_per_s: float | None = None
+
+    def rows(self, shard: int) -> int | None:
+        """How many rows a shard has; None: endless."""
+        return None if self.count is None else len(range(shard, self.count, self.shards))
+
+    def index(self, shard: int, row: int) -> int:
+        return shard + row * self.shards
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What a Python iterable yields, or what a function without arguments returns. It stays in the driver."""
+
+    items: Any = field(compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[Items], tuple[None]]:
+        """Workers read the spool: a generator, or a list of a million items, must not travel to them."""
+        return Items, (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """Lines over a connection. As a sink: JSON lines."""
+
+    host: str
+    port: int
+    format: str = "jsonl"
+    listen: bool = False
+    on_error: str = "fail"
+    retry_s: float = 10.0
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """A sink that keeps its tuples for whoever started the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """A sink that prints the first tuples of each epoch; None: all."""
+
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """A sink that only counts its tuples."""
+
+
+SourceEndpoint = Files | Beacon | Items | Tcp
+SinkEndpoint = Files | Collect | Console | Tcp | Discard
+
+# What must be read as it comes, and stored before an epoch takes it.
+SPOOLED = (Items, Tcp)
+
+
+def identity(endpoint: SourceEndpoint) -> str:
+    """What must not change at a restart for the input log to keep its meaning."""
+    match endpoint:
+        case Files():
+            return "files"
+        case Beacon(shards=shards):
+            return "beacon" if shards == 1 else f"beacon of {shards} shards"
+        case Items():
+            return "iterable"
+        case Tcp():
+            return "tcp"
