@@ -1,14 +1,32 @@
 """Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
 
 from thalweg.errors import ThalwegError
-from thalweg.lang import agg, window
+from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
+from thalweg.lang.composite import composite
 from thalweg.lang.endpoints import collect, files
+from thalweg.lang.params import param, secret
+from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple
 
 __version__ = "0.1.0"
 
-__all__ = ["App", "Stream", "ThalwegError", "Tuple", "agg", "collect", "files", "run", "window"]
+__all__ = [
+    "App",
+    "Secret",
+    "Stream",
+    "ThalwegError",
+    "Tuple",
+    "agg",
+    "collect",
+    "composite",
+    "files",
+    "param",
+    "run",
+    "secret",
+    "toolkits",
+    "window",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -50,7 +50,8 @@ def _describe(graph: LogicalGraph, operator: Operator) -> str:
 def _shown(where: Where) -> str:
     """The place as the user would type it: relative, where the file lies below the current folder."""
     relative = os.path.relpath(where.file)
-    return str(where if relative.startswith("..") else Where(relative, where.line))
+    shown = f"{where.file if relative.startswith('..') else relative}:{where.line}"
+    return shown if where.via is None else f"{shown}, called at {_shown(where.via)}"
 
 
 def _state(operator: Operator) -> str:

@@ -112,11 +112,10 @@ class Checkpoint:
             return None
         known: dict[str, type[ThalwegError]] = {c.__name__: c for c in (InputError, TupleError, CheckpointError)}
         document: dict[str, Any] = json.loads(self._failure.read_bytes())
-        file, _, line = (document["where"] or "").rpartition(":")
         return known.get(document["class"], ThalwegError)(
             document["message"],
             operator=document["operator"],
-            where=Where(file, int(line)) if file else None,
+            where=Where.parse(document["where"] or ""),
             expected=document["expected"],
             found=document["found"],
             hint=document["hint"],

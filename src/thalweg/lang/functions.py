@@ -158,7 +158,8 @@ class _Reader:
                 if kind is None:
                     if hasattr(self.input_type.python or Tuple, name):
                         raise _Opaque(f"it uses {name}")
-                    raise unknown_attribute(name, self.input_type, Where(self.code.co_filename, node.lineno))
+                    where = Where(self.code.co_filename, node.lineno, self.where.via)
+                    raise unknown_attribute(name, self.input_type, where)
                 return Attr(name, kind)
             case ast.Constant(value=value):
                 return _constant(value)
