@@ -73,8 +73,11 @@ class EpochCutter:
     def backlog(self) -> int:
         return sum(c.stop - c.start for p in self.progress.values() for c in p.pending)
 
-    def next_epoch(self, *, closing: bool) -> Epoch | None:
-        """The next epoch, logged. None: nothing new; or, when closing, the final epoch was cut before."""
+    def next_epoch(self, *, closing: bool, idle: bool = False) -> Epoch | None:
+        """The next epoch, logged. None: nothing new; or, when closing, the final epoch was cut before.
+
+        `idle`: an epoch also when nothing is new, without tuples; tests let time pass like that.
+        """
         if self.ended:
             return None
         for source in self.sources:
@@ -82,9 +85,9 @@ class EpochCutter:
         # At least one tuple of each source, or a small limit would starve the later ones.
         share = max(1, self.max_tuples // len(self.sources))
         chunks = tuple(c for source in self.sources for c in self._take(source, share))
-        if not chunks and not closing:
+        if not chunks and not closing and not idle:
             return None
-        epoch = Epoch(self.number, chunks, final=not chunks)
+        epoch = Epoch(self.number, chunks, final=not chunks and not idle)
         self.log.append(epoch)
         self._took(epoch)
         return epoch

@@ -120,9 +120,7 @@ def param(name: str, *, secret: bool, help: str = "") -> Secret: ...
 def param(name: str, *, help: str = "") -> str: ...
 
 
-def param(
-    name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str = "", secret: bool = False
-) -> Any:
+def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str = "", secret: bool = False) -> Any:
     """The value of a run parameter: `--param name=value`, the environment's THALWEG_PARAM_NAME, or the default."""
     frame = user_frame()
     where = call_place(frame)
@@ -149,7 +147,10 @@ def _kind(name: str, default: Any, declared: Any, where: Where) -> type:
     if kind not in TYPES:
         known = ", ".join(t.__name__ for t in TYPES)
         raise GraphError(
-            f"parameter {name} has an unknown type", where=where, expected=known, found=getattr(kind, "__name__", repr(kind))
+            f"parameter {name} has an unknown type",
+            where=where,
+            expected=known,
+            found=getattr(kind, "__name__", repr(kind)),
         )
     return kind
 
@@ -189,7 +190,7 @@ class Missing:
     def __repr__(self) -> str:
         return f"the missing parameter {self.__declared.name}"
 
-    def _used(self, *arguments: object) -> NoReturn:
+    def _used(self, *arguments: object, **options: object) -> NoReturn:
         module = self.__declared.module
         raise missing_error([d for d in self.__scope.of(module) if d.origin == "missing"])
 
@@ -198,10 +199,10 @@ class Missing:
             raise AttributeError(name)
         return self._used()
 
-    __str__ = __fspath__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __hash__ = _used  # type: ignore[assignment]
+    __str__ = __fspath__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __hash__ = _used
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _used
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = _used
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = __getitem__ = __contains__ = __format__ = _used  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = __getitem__ = __contains__ = __format__ = _used
 
 
 def read_assignments(pairs: list[str], option: str) -> dict[str, str]:
