@@ -1,5 +1,7 @@
 """Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
 
+from typing import TYPE_CHECKING
+
 from thalweg.errors import ThalwegError
 from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
@@ -8,6 +10,9 @@ from thalweg.lang.endpoints import collect, files
 from thalweg.lang.params import param, secret
 from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple
+
+if TYPE_CHECKING:
+    from thalweg.api import run
 
 __version__ = "0.1.0"
 

@@ -22,7 +22,7 @@ def load_file(path: Path, params: Mapping[str, object]) -> ModuleType:
         raise GraphError(f"no such file: {path}", hint="name a Python file, or module:attribute")
     sys.path.insert(0, str(path.parent.absolute()))
     module = _new_module(path.stem, path.absolute())
-    with loading(path.stem, params) as scope:
+    with loading(params) as scope:
         sys.modules[path.stem] = module
         _execute(module, scope)
     return _ready(module, scope)
@@ -31,7 +31,7 @@ def load_file(path: Path, params: Mapping[str, object]) -> ModuleType:
 def load_name(name: str, params: Mapping[str, object]) -> ModuleType:
     """An importable module."""
     sys.path.insert(0, "")
-    with loading(name, params) as scope:
+    with loading(params) as scope:
         if name in sys.modules:
             return _ready(_again(sys.modules[name], scope), scope)
         try:
@@ -59,7 +59,7 @@ def with_params(app: App, params: Mapping[str, object]) -> App:
             hint="make it at module level, or give the values in the environment before it is made",
         )
     attribute = next(name for name, value in vars(module).items() if value is app)
-    with loading(_plain_name(module), params) as scope:
+    with loading(params) as scope:
         again = _again(module, scope)
     found = getattr(_ready(again, scope), attribute, None)
     if not isinstance(found, App):
@@ -105,14 +105,14 @@ def _execute(module: ModuleType, scope: Scope) -> None:
 def _prefer_missing(scope: Scope, module: str, error: Exception) -> None:
     """What fails because a value is missing is an error about missing values."""
     try:
-        scope.check(module)
+        scope.check_values(module)
     except ThalwegError as missing:
         raise missing from error
 
 
 def _ready(module: ModuleType, scope: Scope) -> ModuleType:
     scope.check(module.__name__)
-    scope.unknown(module.__name__)
+    scope.check_given(module.__name__)
     _send_along(module.__name__)
     return module
 

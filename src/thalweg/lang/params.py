@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
 from thalweg.errors import GraphError, Where, did_you_mean
@@ -54,7 +55,6 @@ class Scope:
     """The values of one load of an application, and what it declared."""
 
     given: Mapping[str, object] = field(default_factory=dict)
-    module: str | None = None  # the one that is loaded; None: modules that the user's program imports itself
     declared: dict[tuple[str, str], Declared] = field(default_factory=dict)  # by module and name
     app_modules: set[str] = field(default_factory=set)
 
@@ -71,11 +71,15 @@ class Scope:
                     expected="tw.param in the module that makes the tw.App",
                     hint="other processes import this module anew, without the run's values: pass the value on instead",
                 )
+        self.check_values(module)
+
+    def check_values(self, module: str) -> None:
         missing = [d for d in self.of(module) if d.origin == "missing"]
         if missing:
             raise missing_error(missing)
 
-    def unknown(self, module: str) -> None:
+    def check_given(self, module: str) -> None:
+        """Refuse values for parameters that nobody declared."""
         known = [d.name for d in self.of(module)]
         for name in self.given:
             if name not in known:
@@ -87,7 +91,7 @@ class Scope:
                 )
 
 
-_imported = Scope()
+_imported = Scope()  # of the modules that the user's program imports itself
 _scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
 
 
@@ -100,9 +104,9 @@ def is_loading() -> bool:
 
 
 @contextmanager
-def loading(module: str, given: Mapping[str, object]) -> Iterator[Scope]:
+def loading(given: Mapping[str, object]) -> Iterator[Scope]:
     """What is declared inside the block gets these values."""
-    scope = Scope(given, module)
+    scope = Scope(given)
     token = _scope.set(scope)
     try:
         yield scope
@@ -143,7 +147,8 @@ def secret(name: str, *, help: str = "") -> Secret:
 
 
 def _kind(name: str, default: Any, declared: Any, where: Where) -> type:
-    kind = declared if declared is not None else str if default is NO_DEFAULT or default is None else type(default)
+    inferred = str if default is NO_DEFAULT or default is None else type(default)
+    kind: type = declared if declared is not None else Path if issubclass(inferred, Path) else inferred
     if kind not in TYPES:
         known = ", ".join(t.__name__ for t in TYPES)
         raise GraphError(
@@ -203,14 +208,3 @@ class Missing:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _used
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = _used
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = __getitem__ = __contains__ = __format__ = _used
-
-
-def read_assignments(pairs: list[str], option: str) -> dict[str, str]:
-    """`name=value` texts as a dict."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise GraphError(f"{option}: expected NAME=VALUE", found=pair)
-        found[name.strip()] = value
-    return found
