@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from thalweg.errors import ThalwegError
+from thalweg.errors import ThalwegError, ThalwegWarning
 from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
@@ -21,6 +21,7 @@ __all__ = [
     "Secret",
     "Stream",
     "ThalwegError",
+    "ThalwegWarning",
     "Tuple",
     "agg",
     "collect",

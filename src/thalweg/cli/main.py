@@ -57,7 +57,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]
 
 
 def _graph(app: str, params: list[str] | None) -> LogicalGraph:
-    return load_app(app, _pairs(params, "--param")).graph()
+    return load_app(app, _pairs(params, "--param", "NAME=VALUE")).graph()
 
 
 def _plan(
@@ -68,10 +68,10 @@ def _plan(
     return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
 
 
-def _pairs(options: list[str] | None, name: str) -> dict[str, str]:
+def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
     for pair in options or []:
         if "=" not in pair:
-            raise UsageError(f"{name}: no value", expected="NAME=VALUE")  # not what was found: it may be a secret
+            raise UsageError(f"{name}: no value", expected=shape)  # not what was found: it may be a secret
     return {key.strip(): value for key, _, value in (pair.partition("=") for pair in options or [])}
 
 
@@ -112,7 +112,7 @@ def run(
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
     """
     check_engine(engine)
-    settings = _pairs(conf, "--conf")
+    settings = _pairs(conf, "--conf", "KEY=VALUE")
     made = _plan(_graph(app, param), degree, fuse, plan)
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings)
     if json_output:

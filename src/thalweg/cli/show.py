@@ -46,7 +46,7 @@ class LiveLine:
     def watch(self, report: EpochReport) -> None:
         self.totals.add(report)
         self.spinner.update(text=Text(self.totals.line(report)))
-        self.live.start()
+        self.live.start(refresh=True)
 
     def stop(self) -> None:
         self.live.update(self.spinner.text)  # what remains on the screen does not turn

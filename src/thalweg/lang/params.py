@@ -133,7 +133,7 @@ def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str =
     scope, module = current_scope(), frame.f_globals.get("__name__", "")
     kind = _kind(name, default, type, where) if not secret else Secret
     first = scope.declared.get((module, name))
-    if first is not None and first.where != where:  # the same place again: the module is loaded anew
+    if first is not None and scope is not _imported:  # which may import a module again, or another of the same name
         raise GraphError(f"two parameters are called {name}", where=where, found=f"the first stands at {first.where}")
     value, origin = _value(scope, name, kind, default, where)
     made = Declared(name, kind, help, secret, module, where, value, origin)
