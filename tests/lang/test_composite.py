@@ -9,7 +9,7 @@ import pytest
 
 import thalweg as tw
 from tests.graphs import Tick
-from thalweg import agg, window
+from thalweg import agg, testing, window
 from thalweg.cli.load import load_app
 from thalweg.errors import GraphError, Where
 
@@ -65,6 +65,16 @@ def test_calls_nest_and_captured_parameters_are_read() -> None:
     assert names(app)[1:5] == ["outliers.level.mean", "outliers.both", "outliers.high", "outliers.filter"]
     function = app.graph().by_name["outliers.high"].function  # type: ignore[attr-defined]
     assert function.fingerprint() == "(> .price (* .mean 3.0))"
+
+
+def test_the_plan_does_not_matter() -> None:
+    app, ticks = start()
+    high, low = outliers(ticks, factor=1.5)
+    calm = smooth(low.filter(lambda t: t.volume > 2, name="large").map(lambda t: Tick(t.kind, t.symbol, t.price, 1)), 2)
+    ends(high)
+    ends(calm)
+    rows = [(("T", "Q")[i % 2], f"s{i % 5}", float(i * 7 % 11), i % 6) for i in range(80)]
+    testing.assert_plan_invariant(app, {"ticks": rows}, plans=20)
 
 
 def test_places_show_the_body_and_the_calls() -> None:

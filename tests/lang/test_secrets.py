@@ -31,7 +31,9 @@ app = tw.App("guarded")
 t = app.source(tw.files(Path(__file__).parent / "in", format="jsonl"), T)
 direct = t.filter(lambda t: t.s != word)
 revealed = direct.filter(lambda t: t.s != shown)
-inside = revealed.filter(lambda t: len(word.reveal()) > t.x)
+address = f"https://{word.reveal()}@host"
+derived = revealed.filter(lambda t: t.s != address)
+inside = derived.filter(lambda t: len(word.reveal()) > t.x)
 inside.sink(tw.files(Path(__file__).parent / "out"), name="out")
 """
 
@@ -52,8 +54,8 @@ def test_nothing_that_is_printed_or_stored_has_it(app: Path) -> None:
     said += [program.source for stage in compile_plan(plan) for program in stage]
     assert all(WORD not in text for text in said)
     assert "word = ***" in said[0]
-    # None of the three functions was read into an expression.
-    assert said[0].count("row by row") == 3
+    # None of the four functions was read into an expression.
+    assert said[0].count("row by row") == 4
 
 
 @pytest.mark.parametrize("where", ["option", "environment"])

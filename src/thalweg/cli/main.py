@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,13 +13,15 @@ from typer.exceptions import TyperException
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
+from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
+from thalweg.cli.options import AppName, Debug, Degree, FuseMode, Json, Params, PlanFile
 from thalweg.cli.show import progress, show_result
 from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
-from thalweg.errors import ThalwegError, ThalwegWarning, UsageError, did_you_mean
+from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
@@ -41,20 +41,6 @@ cli = typer.Typer(
 )
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 
-AppName = Annotated[str, typer.Argument(metavar="APP", help="path.py, path.py:attribute or module:attribute")]
-Params = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="value of a tw.param; may be repeated; a secret's: NAME=@FILE"),
-]
-Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
-FuseMode = Annotated[str, typer.Option(metavar="none|all", help="one PE per operator, or as few PEs as possible")]
-PlanFile = Annotated[
-    Path | None,
-    typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
-Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]
-
 
 def _graph(app: str, params: list[str] | None) -> LogicalGraph:
     return load_app(app, _pairs(params, "--param", "NAME=VALUE")).graph()
@@ -73,10 +59,6 @@ def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
         if "=" not in pair:
             raise UsageError(f"{name}: no value", expected=shape)  # not what was found: it may be a secret
     return {key.strip(): value for key, _, value in (pair.partition("=") for pair in options or [])}
-
-
-def _print_json(document: Any) -> None:
-    print(json.dumps(document), flush=True)
 
 
 @cli.command()
@@ -116,7 +98,7 @@ def run(
     made = _plan(_graph(app, param), degree, fuse, plan)
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings)
     if json_output:
-        _print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
+        print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
@@ -160,7 +142,7 @@ def explain_command(
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
-        _print_json({**explain_json(made), **({"passes": steps_json(steps)} if verbose else {})})
+        print_json({**explain_json(made), **({"passes": steps_json(steps)} if verbose else {})})
     else:
         out.print(explain(made), end="", markup=False)
         if verbose:
@@ -201,7 +183,7 @@ def check(
     if result.failure is not None:
         raise result.failure
     if json_output:
-        _print_json(
+        print_json(
             {"plans": result.plans, "cuts": result.cuts, "tuples": result.tuples, "difference": result.difference}
             | {"divergence": result.divergence.as_json() if result.divergence else None}
         )
@@ -245,7 +227,7 @@ def state(
     wanted = tuple(key or ())
     operators = chosen(found, operator, wanted)
     if json_output:
-        _print_json(state_json(found, operators, wanted, limit))
+        print_json(state_json(found, operators, wanted, limit))
         return
     for line in state_text(found, operators, wanted, limit):
         out.print(line, markup=False)
@@ -267,7 +249,7 @@ def doctor(
     """
     findings = examine(start=start)
     if json_output:
-        _print_json([finding.__dict__ for finding in findings])
+        print_json([finding.__dict__ for finding in findings])
     else:
         for finding in findings:
             out.print(f"[{'green]ok ' if finding.ok else 'bold red]bad'}[/] {finding.what}: {finding.found}")
@@ -278,54 +260,17 @@ def doctor(
 
 def main() -> None:
     """Errors are one clear paragraph; a traceback only with --debug."""
-    warnings.simplefilter("always", ThalwegWarning)
-    show_others = warnings.showwarning
-
-    def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
-        if not issubclass(category, ThalwegWarning):
-            show_others(message, category, *place, **options)
-        elif "--json" in sys.argv:
-            _print_json({"event": "warning", "message": str(message)})
-        else:
-            err.print("[bold yellow]warning:[/] ", end="")
-            err.print(str(message), markup=False)
-
-    warnings.showwarning = show
-    try:
-        sys.exit(cli(prog_name="thalweg", standalone_mode=False))
-    except TyperException as error:
-        if not error.format_message():  # no command at all: its help was shown
-            sys.exit(error.exit_code)
-        _show_error(_usage_error(error), error.exit_code)
-    except ThalwegError as error:
-        if "--debug" in sys.argv:
-            raise
-        _show_error(error, 2 if isinstance(error, UsageError) else 1)
-    finally:
-        warnings.showwarning = show_others
-
-
-def _usage_error(error: TyperException) -> UsageError:
-    """Typer's own words, with its suggestions as our hint."""
-    message, hint = error.format_message(), None
-    options = getattr(error, "possibilities", None)
-    if options:
-        message, hint = error.message, did_you_mean(getattr(error, "option_name", ""), options)
-    elif "Did you mean" in message:
-        message, _, rest = message.partition(" Did you mean ")
-        hint = f"did you mean {rest.replace(chr(39), '`')}"
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "thalweg"
-    return UsageError(message.rstrip("."), hint=hint or f"{command} --help")
-
-
-def _show_error(error: ThalwegError, code: int) -> None:
-    if "--json" in sys.argv:
-        _print_json(error.as_json())
-    else:
-        err.print(f"[bold red]{error.kind}:[/] ", end="")
-        err.print(str(error), markup=False)
-    sys.exit(code)
+    with shown_warnings(err):
+        try:
+            sys.exit(cli(prog_name="thalweg", standalone_mode=False))
+        except TyperException as error:
+            if not error.format_message():  # no command at all: its help was shown
+                sys.exit(error.exit_code)
+            show_error(err, usage_error(error))
+        except ThalwegError as error:
+            if "--debug" in sys.argv:
+                raise
+            show_error(err, error)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, redacted
 from thalweg.ir.expr import Apply, Attr, Const, Expr, Record, apply
 from thalweg.ir.operators import Function
 from thalweg.ir.types import INT64_MAX, INT64_MIN, PYTHON_TYPES, TupleType
@@ -221,6 +221,8 @@ def _constant(value: object) -> Const:
     if kind is None or (type(value) is int and not INT64_MIN <= value <= INT64_MAX):
         raise _Opaque(f"it uses {value!r}, which is no 64-bit int, float, str or bool")
     assert isinstance(value, int | float | str)
+    if isinstance(value, str) and redacted(value) != value:
+        raise _Opaque("it uses a text that a secret is a part of")  # as a constant it would be in every plan
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
         raise _Opaque(f"it uses {value!r}, which has no encoding")
     return Const(value, kind)
