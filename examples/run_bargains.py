@@ -10,7 +10,7 @@ from rich.console import Console
 
 from thalweg.api import run_plan
 from thalweg.cli.load import load_app
-from thalweg.cli.show import show_result, watcher
+from thalweg.cli.show import progress, show_result
 from thalweg.engine.run import RunOptions
 from thalweg.explain import explain
 from thalweg.optimize.passes import make_plan
@@ -26,7 +26,8 @@ def main() -> int:
     plan = make_plan(app.graph(), degree=DEGREE)
     out.print(explain(plan), markup=False)
     out.print("starting Spark (some seconds)")
-    result = run_plan(plan, "spark", RunOptions(max_tuples_per_epoch=PER_EPOCH), watcher(out, as_json=False))
+    with progress(out, as_json=False) as watch:
+        result = run_plan(plan, "spark", RunOptions(max_tuples_per_epoch=PER_EPOCH), watch)
     show_result(out, result, as_json=False)
     problem = disagreement(result.tuples("found"), expected_bargains(FOLDER))
     out.print(

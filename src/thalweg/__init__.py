@@ -1,33 +1,47 @@
 """Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
 
-from thalweg.errors import ThalwegError
+from typing import TYPE_CHECKING
+
+from thalweg.errors import ThalwegError, ThalwegWarning
 from thalweg.ir.logic import Logic as Operator
-from thalweg.lang import agg, window
+from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
+from thalweg.lang.composite import composite
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
+from thalweg.lang.params import param, secret
+from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple, concat
+
+if TYPE_CHECKING:
+    from thalweg.api import run
 
 __version__ = "0.1.0"
 
 __all__ = [
     "App",
     "Operator",
+    "Secret",
     "Stream",
     "ThalwegError",
+    "ThalwegWarning",
     "Tuple",
     "agg",
     "beacon",
     "collect",
+    "composite",
     "concat",
     "console",
     "files",
     "iterable",
     "none",
     "operator",
+    "param",
     "run",
+    "secret",
     "seeded",
     "tcp",
+    "toolkits",
     "window",
 ]
 

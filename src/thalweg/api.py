@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, run_local
-from thalweg.errors import PlanError, did_you_mean
+from thalweg.errors import GraphError, PlanError, did_you_mean
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang.app import App
+from thalweg.lang.params import is_loading
+from thalweg.load import by_value, with_params
 from thalweg.optimize.passes import make_plan
 
 
@@ -24,8 +26,19 @@ def run(
     overwrite: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    params: Mapping[str, object] | None = None,
 ) -> RunResult:
-    """Run an application from a program of your own; `thalweg run` does the same from the shell."""
+    """Run an application from a program of your own; `thalweg run` does the same from the shell.
+
+    With `params` the application's module is executed again, with these values.
+    """
+    if is_loading():
+        raise GraphError(
+            "the application is run while its module is loaded",
+            where=app.where,
+            hint='put the call of tw.run behind `if __name__ == "__main__":`',
+        )
+    app = with_params(app, params) if params else by_value(app)
     options = RunOptions(
         checkpoint=Path(checkpoint) if checkpoint is not None else None,
         follow=follow,

@@ -9,13 +9,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in the user's program."""
+    """A place in the user's program; inside a composite also the place that called it."""
 
     file: str
     line: int
+    via: Where | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        here = f"{self.file}:{self.line}"
+        return here if self.via is None else f"{here}{_CALLED}{self.via}"
+
+    @staticmethod
+    def parse(text: str) -> Where | None:
+        """The place that prints as this text."""
+        here, _, via = text.partition(_CALLED)
+        file, _, line = here.rpartition(":")
+        return Where(file, int(line), Where.parse(via)) if file and line.isdigit() else None
+
+
+_CALLED = ", called at "
+
+_hidden: set[str] = set()
+
+
+def hide(secret: str) -> None:
+    """From now on no error of this process shows this text."""
+    if secret:
+        _hidden.add(secret)
+
+
+def redacted(text: str) -> str:
+    """The text without the secrets of this process; the longest first, one may be a part of another."""
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
 
 
 class ThalwegError(Exception):
@@ -33,13 +60,14 @@ class ThalwegError(Exception):
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
+        message = redacted(message)
         super().__init__(message)
         self.message = message
         self.operator = operator
         self.where = where
-        self.expected = expected
-        self.found = found
-        self.hint = hint
+        self.expected = expected and redacted(expected)
+        self.found = found and redacted(found)
+        self.hint = hint and redacted(hint)
 
     def __str__(self) -> str:
         place = ", ".join(
@@ -107,10 +135,20 @@ class EngineError(ThalwegError):
     kind = "engine error"
 
 
+class UsageError(ThalwegError):
+    """The command line is wrong."""
+
+    kind = "usage error"
+
+
 class InternalError(ThalwegError):
     """A bug in Thalweg."""
 
     kind = "internal error"
+
+
+class ThalwegWarning(UserWarning):
+    """Something that is allowed and that the user may not have meant."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
@@ -14,6 +14,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Aggregate, Function, Join, Operator
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import plan_as_json, print_plan
+from thalweg.optimize.passes import Step
 
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
@@ -31,7 +32,9 @@ def explain(plan: PhysicalPlan) -> str:
     """Text for people."""
     graph = plan.graph
     width = max(len(o.name) for o in graph.operators)
-    lines = [f"application {graph.name}", "", "operators"]
+    lines = [f"application {graph.name}", ""]
+    lines += ["parameters", *(f"  {name} = {value}" for name, value in graph.params), ""] if graph.params else []
+    lines += ["operators"]
     lines += [f"  {o.name:<{width}}  {_describe(graph, o)}" for o in graph.operators]
     lines += ["", *print_plan(plan).rstrip().splitlines(), ""]
     lines += ["exchanges carry"] if plan.wires else []
@@ -44,6 +47,20 @@ def explain(plan: PhysicalPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
+def explain_steps(steps: Sequence[Step]) -> str:
+    """The plan after each pass, or that it did not change."""
+    parts = [f"{s.name}: {'unchanged' if not s.changed else ''}".strip() + _indented(s) for s in steps]
+    return "plan after each pass\n\n" + "\n\n".join(parts) + "\n"
+
+
+def _indented(step: Step) -> str:
+    return "".join(f"\n  {line}" for line in print_plan(step.after).splitlines()) if step.changed else ""
+
+
+def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    return [{"pass": s.name, "changed": s.changed, "plan": plan_as_json(s.after)} for s in steps]
+
+
 def _describe(graph: LogicalGraph, operator: Operator) -> str:
     parts = [f"{operator.kind:<9}", _shown(operator.where), _state(operator)]
     if (path := _path(operator)) is not None:
@@ -54,7 +71,8 @@ def _describe(graph: LogicalGraph, operator: Operator) -> str:
 def _shown(where: Where) -> str:
     """The place as the user would type it: relative, where the file lies below the current folder."""
     relative = os.path.relpath(where.file)
-    return str(where if relative.startswith("..") else Where(relative, where.line))
+    shown = f"{where.file if relative.startswith('..') else relative}:{where.line}"
+    return shown if where.via is None else f"{shown}, called at {_shown(where.via)}"
 
 
 def _state(operator: Operator) -> str:
@@ -89,6 +107,7 @@ def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
     invariant, reason = cut_invariance(graph)
     return {
         "app": graph.name,
+        "params": dict(graph.params),
         "operators": [
             {
                 "name": o.name,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from thalweg.engine.spark.java import JAVA_HINT, find_java
 from thalweg.errors import ThalwegError
+from thalweg.lang.toolkits import Toolkit, ToolkitError, installed
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Finding:
 
 def examine(*, start: bool) -> list[Finding]:
     findings = [_python(), _java(), *(_package(name) for name in ("pyspark", "pyarrow", "numpy", "pandas", "protobuf"))]
+    findings += [_toolkit(toolkit) for toolkit in installed()]
     if start and all(finding.ok for finding in findings):
         findings.append(_spark())
     return findings
@@ -45,6 +47,15 @@ def _package(name: str) -> Finding:
         return Finding(name, False, "not installed", f"pip install {name}")
     ok = name != "pandas" or int(found.split(".")[0]) < 3
     return Finding(name, ok, found, None if ok else "PySpark 4.3 needs pandas < 3")
+
+
+def _toolkit(toolkit: Toolkit) -> Finding:
+    what, found = f"toolkit {toolkit.name}", f"{toolkit.module} of {toolkit.package} {toolkit.version}"
+    try:
+        toolkit.load()
+    except ToolkitError as error:
+        return Finding(what, False, found, error.message)
+    return Finding(what, True, found)
 
 
 def _spark() -> Finding:

@@ -2,62 +2,70 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer.exceptions import TyperException
 
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
-from thalweg.cli.show import show_result, watcher
+from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
+from thalweg.cli.options import AppName, Debug, Degree, FuseMode, Json, Params, PlanFile
+from thalweg.cli.show import progress, show_result
+from thalweg.cli.state import chosen, state_json, state_text
+from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
+from thalweg.engine.inspect import inspect_checkpoint
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
-from thalweg.errors import ThalwegError
-from thalweg.explain import cut_invariance, explain, explain_json
+from thalweg.errors import ThalwegError, UsageError
+from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import parse_plan, plan_as_json
 from thalweg.ir.verify import verify
-from thalweg.optimize.passes import make_plan
+from thalweg.mermaid import mermaid
+from thalweg.optimize.passes import Observer, Step, make_plan
 
 cli = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     help="Compile and run streaming applications written in Python, on Apache Spark.",
+    epilog="Exit codes: 0 all is well; 1 an error, or `check` found a difference, or `doctor` something bad; "
+    "2 the command line is wrong; 130 stopped by Ctrl-C.",
     pretty_exceptions_enable=False,
 )
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 
-AppName = Annotated[str, typer.Argument(metavar="APP", help="path.py, path.py:attribute or module:attribute")]
-Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
-FuseMode = Annotated[str, typer.Option(metavar="none|all", help="one PE per operator, or as few PEs as possible")]
-PlanFile = Annotated[
-    Path | None,
-    typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
-Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]
+
+def _graph(app: str, params: list[str] | None) -> LogicalGraph:
+    return load_app(app, _pairs(params, "--param", "NAME=VALUE")).graph()
 
 
-def _plan(app: str, degree: int, fuse: str, file: Path | None) -> PhysicalPlan:
-    graph = load_app(app).graph()
+def _plan(
+    graph: LogicalGraph, degree: int, fuse: str, file: Path | None, observe: Observer = lambda step: None
+) -> PhysicalPlan:
     if file is not None:
         return verify(parse_plan(file.read_text(), graph))
-    return make_plan(graph, degree=degree, fuse=fuse)
+    return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
 
 
-def _print_json(document: Any) -> None:
-    print(json.dumps(document), flush=True)
+def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
+    for pair in options or []:
+        if "=" not in pair:
+            raise UsageError(f"{name}: no value", expected=shape)  # not what was found: it may be a secret
+    return {key.strip(): value for key, _, value in (pair.partition("=") for pair in options or [])}
 
 
 @cli.command()
 def run(
     app: AppName,
     engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
+    param: Params = None,
     degree: Degree = 1,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
@@ -81,22 +89,23 @@ def run(
 
         thalweg run app.py --engine local --max-tuples-per-epoch 100000
 
+        thalweg run app.py --param threshold=2.5 --param password=@secret.txt
+
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
     """
     check_engine(engine)
-    made = _plan(app, degree, fuse, plan)
-    if bad := next((pair for pair in conf or [] if "=" not in pair), None):
-        raise typer.BadParameter(f"expected KEY=VALUE, found {bad}", param_hint="--conf")
-    settings = dict(pair.partition("=")[::2] for pair in conf or [])
+    settings = _pairs(conf, "--conf", "KEY=VALUE")
+    made = _plan(_graph(app, param), degree, fuse, plan)
     console = sys.stderr if json_output else None  # standard output is then for documents
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
     if json_output:
-        _print_json({"event": "plan", "engine": engine, "plan": plan_as_json(made)})
+        print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
     try:
-        result = run_plan(made, engine, options, watcher(out, as_json=json_output))
+        with progress(out, as_json=json_output) as watch:
+            result = run_plan(made, engine, options, watch)
     except KeyboardInterrupt:  # here, because typer would make a silent exit of it
         err.print("paused; the same command goes on" if checkpoint else "stopped")
         raise typer.Exit(130) from None
@@ -106,9 +115,12 @@ def run(
 @cli.command(name="explain")
 def explain_command(
     app: AppName,
+    param: Params = None,
     degree: Degree = 1,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -119,17 +131,30 @@ def explain_command(
         thalweg explain examples/bargains.py --degree 2
 
         thalweg explain app.py --fuse none --json
+
+        thalweg explain app.py --degree 4 --verbose
+
+        thalweg explain app.py --mermaid > plan.mmd
     """
-    made = _plan(app, degree, fuse, plan)
-    if json_output:
-        _print_json(explain_json(made))
+    if as_mermaid and (json_output or verbose):
+        raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json and --verbose")
+    steps: list[Step] = []
+    made = _plan(_graph(app, param), degree, fuse, plan, steps.append)
+    if as_mermaid:
+        out.print(mermaid(made), end="", markup=False)
+    elif json_output:
+        print_json({**explain_json(made), **({"passes": steps_json(steps)} if verbose else {})})
     else:
         out.print(explain(made), end="", markup=False)
+        if verbose:
+            shown = explain_steps(steps) if steps else f"no pass ran: the plan is that of {plan}\n"
+            out.print(f"\n{shown}", end="", markup=False)
 
 
 @cli.command()
 def check(
     app: AppName,
+    param: Params = None,
     tuples: Annotated[int, typer.Option(help="how much of the real input to take", min=1)] = 20_000,
     plans: Annotated[int, typer.Option(help="how many plans to try", min=6)] = 24,
     seed: Annotated[int, typer.Option(help="for the random plans")] = 0,
@@ -138,13 +163,15 @@ def check(
 ) -> None:
     """Compare many plans with the reference, tuple by tuple and bit by bit, on a sample of the real input.
 
+    A difference is shown with the first operator whose output differs, and the first tuple in which it does.
+
     Examples:
 
         thalweg check examples/bargains.py
 
         thalweg check app.py --tuples 5000 --plans 100 --seed 7
     """
-    graph = load_app(app).graph()
+    graph = _graph(app, param)
     with err.status("computing the reference answer") as status:
         result = check_graph(
             graph,
@@ -157,17 +184,54 @@ def check(
     if result.failure is not None:
         raise result.failure
     if json_output:
-        _print_json(
+        print_json(
             {"plans": result.plans, "cuts": result.cuts, "tuples": result.tuples, "difference": result.difference}
+            | {"divergence": result.divergence.as_json() if result.divergence else None}
         )
-    elif result.difference is None:
+    else:
+        _show_check(result)
+    raise typer.Exit(0 if result.difference is None else 1)
+
+
+def _show_check(result: CheckResult) -> None:
+    if result.difference is None:
         rows = ", ".join(f"{n:,} at {sink}" for sink, n in result.sinks.items())
         out.print(f"same answer under {result.plans} plans and {result.cuts} ways to cut epochs")
         out.print(f"  {result.tuples:,} tuples in; tuples out: {rows}; compared bit for bit, order included")
-    else:
-        err.print(f"[bold red]different answers[/] after {result.plans} plans that agreed")
-        err.print(result.difference, markup=False)
-    raise typer.Exit(0 if result.difference is None else 1)
+        return
+    err.print(f"[bold red]different answers[/] after {result.plans} plans that agreed")
+    err.print(result.difference, markup=False)
+    watched = "it agrees when every stream is watched: look at what is dropped between operators, or at the cuts"
+    err.print(str(result.divergence or watched), markup=False)
+
+
+@cli.command()
+def state(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    operator: Annotated[str | None, typer.Option(help="only this operator's state")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="only this key; repeated for the attributes of a longer one")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="how many keys to show of each operator", min=0)] = 5,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Look into a checkpoint: how far the run came, and what its operators remember. Changes nothing.
+
+    Examples:
+
+        thalweg state state/
+
+        thalweg state state/ --operator vwap --key IBM --json
+    """
+    found = inspect_checkpoint(checkpoint)
+    wanted = tuple(key or ())
+    operators = chosen(found, operator, wanted)
+    if json_output:
+        print_json(state_json(found, operators, wanted, limit))
+        return
+    for line in state_text(found, operators, wanted, limit):
+        out.print(line, markup=False)
 
 
 @cli.command()
@@ -176,7 +240,7 @@ def doctor(
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Check this machine: Python, Java, packages.
+    """Check this machine: Python, Java, packages, toolkits.
 
     Examples:
 
@@ -186,7 +250,7 @@ def doctor(
     """
     findings = examine(start=start)
     if json_output:
-        _print_json([finding.__dict__ for finding in findings])
+        print_json([finding.__dict__ for finding in findings])
     else:
         for finding in findings:
             out.print(f"[{'green]ok ' if finding.ok else 'bold red]bad'}[/] {finding.what}: {finding.found}")
@@ -197,17 +261,17 @@ def doctor(
 
 def main() -> None:
     """Errors are one clear paragraph; a traceback only with --debug."""
-    try:
-        cli()
-    except ThalwegError as error:
-        if "--debug" in sys.argv:
-            raise
-        if "--json" in sys.argv:
-            _print_json(error.as_json())
-        else:
-            err.print(f"[bold red]{error.kind}:[/] ", end="")
-            err.print(str(error), markup=False)
-        sys.exit(1)
+    with shown_warnings(err):
+        try:
+            sys.exit(cli(prog_name="thalweg", standalone_mode=False))
+        except TyperException as error:
+            if not error.format_message():  # no command at all: its help was shown
+                sys.exit(error.exit_code)
+            show_error(err, usage_error(error))
+        except ThalwegError as error:
+            if "--debug" in sys.argv:
+                raise
+            show_error(err, error)
 
 
 if __name__ == "__main__":

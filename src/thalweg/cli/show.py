@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from thalweg.engine.checkpoint import EpochReport
 from thalweg.engine.run import RunResult, Watch
@@ -15,25 +21,76 @@ from thalweg.engine.sinks import tuples_of
 _SHOWN = 5
 
 
-def watcher(out: Console, *, as_json: bool) -> Watch:
-    """Prints a line per epoch."""
+@contextmanager
+def progress(out: Console, *, as_json: bool) -> Iterator[Watch]:
+    """A line that is kept up to date on a terminal; a line per epoch, or a JSON document per epoch, elsewhere."""
+    if as_json:
+        yield lambda report: print(json.dumps({"event": "epoch", **asdict(report)}), flush=True)
+    elif not out.is_terminal:
+        yield lambda report: out.print(epoch_line(report))
+    else:
+        line = LiveLine(out)
+        try:
+            yield line.watch
+        finally:
+            line.stop()
 
-    def watch(report: EpochReport) -> None:
-        if as_json:
-            print(json.dumps({"event": "epoch", **asdict(report)}), flush=True)
-            return
-        if report.final:
-            out.print(f"epoch {report.epoch:>5}  end of input")
-            return
-        rate = report.tuples_in / report.seconds if report.seconds else 0.0
-        sinks = ", ".join(f"{n:,} at {sink}" for sink, n in report.tuples_out.items())
-        backlog = f"; {report.backlog:,} waiting" if report.backlog else ""
-        out.print(
-            f"epoch {report.epoch:>5}  {report.tuples_in:>10,} in  {report.seconds * 1000:>7,.0f} ms "
-            f"{rate:>12,.0f} tuples/s; {sinks}{backlog}"
-        )
 
-    return watch
+class LiveLine:
+    """Started by the first epoch: before, Spark's start has the terminal for itself."""
+
+    def __init__(self, out: Console) -> None:
+        self.totals, self.spinner = Totals(), Spinner("dots")
+        self.live = Live(self.spinner, console=out, refresh_per_second=8)
+
+    def watch(self, report: EpochReport) -> None:
+        self.totals.add(report)
+        self.spinner.update(text=Text(self.totals.line(report)))
+        self.live.start(refresh=True)
+
+    def stop(self) -> None:
+        self.live.update(self.spinner.text)  # what remains on the screen does not turn
+        self.live.stop()
+
+
+def epoch_line(report: EpochReport) -> str:
+    if report.final:
+        return f"epoch {report.epoch:>5}  end of input{_sinks(report) if any(report.tuples_out.values()) else ''}"
+    backlog = f"; {report.backlog:,} waiting" if report.backlog else ""
+    return (
+        f"epoch {report.epoch:>5}  {report.tuples_in:>10,} in  {report.seconds * 1000:>7,.0f} ms "
+        f"{_rate(report.tuples_in, report.seconds):>12,.0f} tuples/s{_sinks(report)}{backlog}"
+    )
+
+
+def _sinks(report: EpochReport) -> str:
+    return "; " + ", ".join(f"{n:,} at {sink}" for sink, n in report.tuples_out.items())
+
+
+def _rate(tuples: int, seconds: float) -> float:
+    return tuples / seconds if seconds else 0.0
+
+
+@dataclass
+class Totals:
+    """What the live line adds up over the epochs of this run."""
+
+    tuples_in: int = 0
+    tuples_out: dict[str, int] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, report: EpochReport) -> None:
+        self.tuples_in += report.tuples_in
+        for sink, count in report.tuples_out.items():
+            self.tuples_out[sink] = self.tuples_out.get(sink, 0) + count
+
+    def line(self, report: EpochReport) -> str:
+        """Rates are those of the last epoch; the sums are of the run."""
+        out = ", ".join(f"{_rate(n, report.seconds):,.0f}/s to {sink}" for sink, n in report.tuples_out.items())
+        backlog = f"  {report.backlog:,} waiting" if report.backlog else ""
+        state = "end of input" if report.final else f"{_rate(report.tuples_in, report.seconds):,.0f} tuples/s in, {out}"
+        sums = f"{self.tuples_in:,} tuples in {time.monotonic() - self.began:,.1f} s"
+        return f"epoch {report.epoch}  {report.seconds * 1000:,.0f} ms  {state}{backlog}  ({sums})"
 
 
 def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from thalweg.engine.compare import first_difference
 from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.diagnose import Divergence, first_divergence, run_log
 from thalweg.engine.feed import spool_items
-from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch, InputLog
 from thalweg.engine.reference import Answer, Reference
 from thalweg.errors import PlanError, TupleError
@@ -22,7 +22,6 @@ from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
-from thalweg.runtime.columns import to_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,7 @@ class CheckResult:
     tuples: int
     sinks: dict[str, int]
     difference: str | None = None
+    divergence: Divergence | None = None  # where the difference begins
     failure: TupleError | None = None
 
 
@@ -83,15 +83,14 @@ def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Physica
         yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows)
 
 
-def run_log(plan: PhysicalPlan, log: list[Epoch]) -> Answer:
-    """What the local engine's sinks get for a log."""
-    engine = LocalEngine(plan)
-    answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
-    for epoch in log:
-        for name, frame in engine.run_epoch(epoch).items():
-            if frame is not None:
-                answer[name] += zip(*(to_list(column) for column in frame.columns.values()), strict=True)
-    return answer
+def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | None:
+    """How the plan's answer differs from the reference's, in words."""
+    try:
+        found = run_log(plan, log)
+    except TupleError as error:
+        return f"the plan fails and the reference does not: {error}"
+    differences = ((sink, first_difference(rows, found[sink])) for sink, rows in expected.items())
+    return next((f"sink {sink}: {text}" for sink, text in differences if text is not None), None)
 
 
 def check(
@@ -127,12 +126,11 @@ def _check(
         if cut not in answers:
             # The answer is a function of the log: other cuts of one ordered source may not change it.
             answers[cut] = answers[cuts[0]] if cut_invariant else Reference(graph).run(logs[cut])
-        found = run_log(plan, logs[cut])
-        for sink, expected in answers[cut].items():
-            difference = first_difference(expected, found[sink])
-            if difference is not None:
-                text = f"sink {sink}: {difference}\nunder the plan\n{print_plan(plan)}cut at {cut} tuples per epoch"
-                return CheckResult(done, len(used), sum(e.tuples for e in logs[cut]), {}, difference=text)
+        difference = compare(plan, logs[cut], answers[cut])
+        if difference is not None:
+            text = f"{difference}\nunder the plan\n{print_plan(plan)}cut at {cut} tuples per epoch"
+            divergence = first_divergence(plan, logs[cut])
+            return CheckResult(done, len(used), sum(e.tuples for e in logs[cut]), {}, text, divergence)
         done += 1
         progress(done)
     taken = sum(epoch.tuples for epoch in logs[cuts[0]])

@@ -36,8 +36,11 @@ class EpochCutter:
         """How long to wait before the next look: a source that says itself when it ends is looked at often."""
         return min(_POLL_S, interval_s) if any(s.open for s in self.splits.values()) else interval_s
 
-    def next_epoch(self, *, closing: bool) -> Epoch | None:
-        """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before."""
+    def next_epoch(self, *, closing: bool, idle: bool = False) -> Epoch | None:
+        """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before.
+
+        `idle`: an epoch also when nothing is new, without tuples; tests let time pass like that.
+        """
         if self.ended:
             return None
         everything = list(self.splits.values())
@@ -50,9 +53,9 @@ class EpochCutter:
         # Asked before the take: an end that is seen only afterwards may have come with more tuples.
         may_come = any(s.open for s in everything)
         chunks = tuple(c for splits in everything for c in splits.take(share))
-        if not chunks and (may_come or not closing):
+        if not chunks and not idle and (may_come or not closing):
             return None
-        epoch = Epoch(self.number, chunks, final=not chunks, base=self.base)
+        epoch = Epoch(self.number, chunks, final=not chunks and not idle, base=self.base)
         self.log.append(epoch)
         self._took(epoch)
         return epoch

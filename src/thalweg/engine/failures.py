@@ -14,11 +14,10 @@ def to_document(error: ThalwegError) -> dict[str, Any]:
 
 def from_document(document: dict[str, Any]) -> ThalwegError:
     known = {c.__name__: c for c in ThalwegError.__subclasses__()}
-    file, _, line = (document["where"] or "").rpartition(":")
     return known.get(document["class"], ThalwegError)(
         document["message"],
         operator=document["operator"],
-        where=Where(file, int(line)) if file else None,
+        where=Where.parse(document["where"] or ""),
         expected=document["expected"],
         found=document["found"],
         hint=document["hint"],

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, ThalwegWarning
 from thalweg.ir.endpoints import identity
-from thalweg.ir.operators import state_fingerprint
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, state_fingerprint
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
@@ -35,6 +37,8 @@ class Manifest:
     states: Mapping[str, str]
     labels: tuple[int, ...]  # what Spark hashes to send a parcel to its channel
     plan: str
+    params: Mapping[str, str] = field(default_factory=dict)  # as they are shown: a secret is *** here, too
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each state: attributes and types
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
     hash_version: int = HASH_VERSION
     version: int = MANIFEST_VERSION
@@ -70,13 +74,30 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         labels=labels,
         plan=print_plan(plan),
         inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
+        params=dict(plan.graph.params),
+        keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
     )
+
+
+def _key(graph: LogicalGraph, operator: Operator) -> dict[str, str]:
+    tuple_type = graph.type_of(operator.inputs[0])
+    return {name: str(tuple_type.get(name)) for name in operator.key or ()}
 
 
 def check_restart(old: Manifest, new: Manifest) -> None:
     """Refuse a start whose plan does not fit the state in the checkpoint. What is inside a stage may change."""
     for message, expected, found, hint in _differences(old, new):
         raise CheckpointError(message, expected=expected, found=found, hint=hint)
+    for change in changed_params(old, new):
+        warnings.warn(change, ThalwegWarning, stacklevel=2)
+
+
+def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
+    """Another value is another program: allowed where the state keeps its meaning, like any other change of code."""
+    for name in dict.fromkeys([*old.params, *new.params]):
+        before, now = old.params.get(name, "nothing"), new.params.get(name, "nothing")
+        if before != now:
+            yield f"parameter {name} was {before} at the first start and is {now} from this start on"
 
 
 _ANEW = "start anew with another --checkpoint"

@@ -16,6 +16,7 @@ class LogicalGraph:
 
     name: str
     operators: tuple[Operator, ...]
+    params: tuple[tuple[str, str], ...] = ()  # names and shown values of the run's parameters
 
     @cached_property
     def by_name(self) -> Mapping[str, Operator]:

@@ -21,7 +21,8 @@ from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.endpoints import check_sink, check_source
 from thalweg.lang.functions import read_function, unknown_attribute
-from thalweg.lang.place import assigned_name, call_place, user_frame
+from thalweg.lang.params import current_scope
+from thalweg.lang.place import assigned_name, call_place, prefixed, user_frame
 from thalweg.lang.tuples import Tuple, check_names
 from thalweg.lang.window import Duration, Last, Window, Within, names
 from thalweg.library.meet import EveryPunctuation, LeastTime, MeetConfig
@@ -35,9 +36,14 @@ class App:
     """An application: a named graph of operators. Make it at module level; nothing runs until it is started."""
 
     def __init__(self, name: str) -> None:
-        self.where = call_place(user_frame())
-        self.name = _word(name, "application", self.where)
+        frame = user_frame()
+        self.where = call_place(frame)
+        self.name = word(name, "application", self.where)
+        self.module = str(frame.f_globals.get("__name__", ""))
+        self._scope = current_scope()
+        self._scope.app_modules.add(self.module)
         self._operators: list[Operator] = []
+        self._calls: list[str] = []  # the names of its composites
 
     def source(self, endpoint: SourceEndpoint, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
         """A stream of the tuples that an endpoint holds."""
@@ -56,7 +62,9 @@ class App:
 
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must end somewhere."""
-        graph = LogicalGraph(self.name, _with_steps(_without_idle_marks(tuple(self._operators))))
+        self._scope.check(self.module)
+        params = tuple((d.name, d.shown) for d in self._scope.of(self.module))
+        graph = LogicalGraph(self.name, _with_steps(_without_idle_marks(tuple(self._operators))), params)
         if not graph.sources:
             raise GraphError(
                 f"application {self.name} has no source", where=self.where, hint="app.source(tw.files(…), Type)"
@@ -77,7 +85,7 @@ class App:
         self._operators.append(operator)
 
 
-def _word(name: str, what: str, where: Where) -> str:
+def word(name: str, what: str, where: Where) -> str:
     """A name that stands in the text form of a plan and in generated code as one word."""
     if not name or any(c.isspace() or not c.isprintable() or c in "#=[]" for c in name):
         raise GraphError(f"bad {what} name", where=where, expected="a word without spaces or # = [ ]", found=repr(name))
@@ -94,14 +102,15 @@ class _Site:
 
     def _own(self, name: str) -> str:
         taken = {o.name: o for o in self.app._operators}
-        if _word(name, "operator", self.where) in taken:
+        name = prefixed(word(name, "operator", self.where))
+        if name in taken:
             raise GraphError(
                 f"two operators are called {name}", where=self.where, found=f"the first stands at {taken[name].where}"
             )
         return name
 
     def _derived(self, kind: str, assigned: tuple[str, bool] | None) -> str:
-        base = kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}"
+        base = prefixed(kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}")
         taken = {o.name for o in self.app._operators}
         numbered = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
         return next(name for name in numbered if name not in taken)

@@ -21,7 +21,7 @@ def read_function(
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=repr(function))
     try:
-        reader = Reader(function, input_type, as_truth=as_truth)
+        reader = Reader(function, input_type, as_truth=as_truth, via=where.via)
         expr = reader.read()
     except Opaque as reason:
         return Function(function, where, None, str(reason))

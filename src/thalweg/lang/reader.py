@@ -80,8 +80,10 @@ def unknown_attribute(name: str, input_type: TupleType, where: Where) -> GraphEr
 class Reader:
     """Reads one function of one tuple, with all that it calls."""
 
-    def __init__(self, function: Callable[[Any], Any], input_type: TupleType, *, as_truth: bool = False) -> None:
-        self.main, self.input_type, self.as_truth = Captured(function), input_type, as_truth
+    def __init__(
+        self, function: Callable[[Any], Any], input_type: TupleType, *, as_truth: bool = False, via: Where | None = None
+    ) -> None:
+        self.main, self.input_type, self.as_truth, self.via = Captured(function), input_type, as_truth, via
         self.typed, self.steps = Typed(), 0
         self.helpers: dict[types.FunctionType, types.FunctionType] = {}
 
@@ -361,7 +363,8 @@ class _Call:
         if kind is None:
             if hasattr(declared.python or Tuple, name):
                 raise Opaque(f"it uses {name}")
-            raise unknown_attribute(name, declared, Where(self.function.code.co_filename, node.lineno))
+            where = Where(self.function.code.co_filename, node.lineno, self.reader.via)
+            raise unknown_attribute(name, declared, where)
         return Attr(name, kind)
 
     def _record(self, node: ast.Dict) -> Record:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from thalweg.errors import redacted
 from thalweg.ir.expr import Apply, Attr, Const, Expr, Record, apply, can_raise, reads, text
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType
 from thalweg.lang.captured import Opaque
@@ -155,6 +156,8 @@ def constant(value: object) -> Const:
     if kind is None or (type(value) is int and not INT64_MIN <= value <= INT64_MAX):
         raise Opaque(f"it uses {value!r}, which is no 64-bit int, float, str or bool")
     assert isinstance(value, int | float | str)
+    if isinstance(value, str) and redacted(value) != value:
+        raise Opaque("it uses a text that a secret is a part of")  # as a constant it would be in every plan
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
         raise Opaque(f"it uses {value!r}, which has no encoding")
     return Const(value, kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
@@ -23,6 +24,7 @@ class Fuse:
     input starts a new stage, whatever its group.
     """
 
+    name: ClassVar[str] = "fuse"
     groups: Mapping[str, str]
 
     @classmethod
@@ -40,12 +42,30 @@ class Fuse:
             raise PlanError("unknown fusion", expected="all or none", found=mode, hint=did_you_mean(mode, makers))
         return makers[mode](graph)
 
-    def run(self, graph: LogicalGraph, degrees: Mapping[str, int], buckets: int, frame_rows: int) -> PhysicalPlan:
-        line = _Line(graph, self.groups, degrees, buckets, frame_rows)
-        for operator in graph.operators:
-            if not isinstance(operator, Sink):
-                line.add(operator)
-        return line.plan()
+    def run(self, plan: PhysicalPlan) -> PhysicalPlan:
+        fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows)
+        return plan if fused.stages == plan.stages else fused
+
+
+def line_up(
+    graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
+) -> PhysicalPlan:
+    """The plan of these groups and degrees: whoever changes one of them has to line the PEs up again."""
+    line = _Line(graph, groups, degrees, buckets, frame_rows)
+    for operator in graph.operators:
+        if not isinstance(operator, Sink):
+            line.add(operator)
+    return line.plan()
+
+
+def groups_of(plan: PhysicalPlan) -> dict[str, str]:
+    """Each operator's PE as its group."""
+    return {o.name: ".".join(map(str, plan.place[o.name])) for o in plan.graph.operators}
+
+
+def one_by_one(graph: LogicalGraph, frame_rows: int) -> PhysicalPlan:
+    """Where the passes begin: a PE for each operator, one channel."""
+    return line_up(graph, Fuse.none(graph).groups, {o.name: 1 for o in graph.stateful}, 1, frame_rows)
 
 
 class _Line:

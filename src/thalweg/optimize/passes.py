@@ -1,16 +1,41 @@
-"""From graph to plan. The order is data; the driver verifies what comes out."""
+"""From graph to plan. The order of the passes is data; the driver verifies what comes out of each and shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
 from thalweg.ir.verify import verify
 from thalweg.optimize.choose_degrees import ChooseDegrees
-from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.fuse import Fuse, one_by_one
 
-BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets` lets an epoch write less
+
+class Pass(Protocol):
+    """Plan to plan; the same object when nothing changed."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, plan: PhysicalPlan) -> PhysicalPlan: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one pass did. The first step has no plan before."""
+
+    name: str
+    before: PhysicalPlan | None
+    after: PhysicalPlan
+
+    @property
+    def changed(self) -> bool:
+        return self.after is not self.before
+
+
+Observer = Callable[[Step], None]
 
 
 def make_plan(
@@ -20,9 +45,20 @@ def make_plan(
     fuse: str | Fuse = "all",
     buckets: int | None = None,
     frame_rows: int = DEFAULT_FRAME_ROWS,
+    observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
-    """A verified plan. Degrees come first: they decide where exchanges stand, and no PE spans an exchange."""
-    degrees = ChooseDegrees(degree).run(graph) if isinstance(degree, int) else degree
-    channels = max(degrees.values(), default=1)
-    fusion = fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph)
-    return verify(fusion.run(graph, degrees, buckets or BUCKETS_PER_CHANNEL * channels, frame_rows))
+    """A verified plan."""
+    passes: tuple[Pass, ...] = (
+        ChooseDegrees(degree, buckets),  # first: degrees decide where exchanges stand, and no PE spans an exchange
+        fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph),
+    )
+    return run_passes(one_by_one(graph, frame_rows), passes, observe)
+
+
+def run_passes(plan: PhysicalPlan, passes: tuple[Pass, ...], observe: Observer) -> PhysicalPlan:
+    observe(Step("begin", None, verify(plan)))
+    for one in passes:
+        after = verify(one.run(plan))
+        observe(Step(one.name, plan, after))
+        plan = after
+    return plan

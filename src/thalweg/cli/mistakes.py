@@ -1,0 +1,67 @@
+"""How errors and warnings reach the user: one paragraph on standard error, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from rich.console import Console
+from typer.exceptions import TyperException
+
+from thalweg.errors import ThalwegError, ThalwegWarning, UsageError, did_you_mean
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document), flush=True)
+
+
+def wants_json() -> bool:
+    """Also where the command line is wrong, and nobody has read it yet."""
+    return "--json" in sys.argv
+
+
+def show_error(err: Console, error: ThalwegError) -> NoReturn:
+    if wants_json():
+        print_json(error.as_json())
+    else:
+        err.print(f"[bold red]{error.kind}:[/] ", end="")
+        err.print(str(error), markup=False)
+    sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def usage_error(error: TyperException) -> UsageError:
+    """Typer's own words, with its suggestions as our hint."""
+    message, hint = error.format_message(), None
+    options = getattr(error, "possibilities", None)
+    if options:
+        message, hint = error.message, did_you_mean(getattr(error, "option_name", ""), options)
+    elif "Did you mean" in message:
+        message, _, rest = message.partition(" Did you mean ")
+        hint = f"did you mean {rest.replace(chr(39), '`')}"
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "thalweg"
+    return UsageError(message.rstrip("."), hint=hint or f"{command} --help")
+
+
+@contextmanager
+def shown_warnings(err: Console) -> Iterator[None]:
+    """Thalweg's warnings as a line of their own; other warnings as Python shows them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ThalwegWarning)
+        others = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+            if not issubclass(category, ThalwegWarning):
+                others(message, category, *place, **options)
+            elif wants_json():
+                print_json({"event": "warning", "message": str(message)})
+            else:
+                err.print("[bold yellow]warning:[/] ", end="")
+                err.print(str(message), markup=False)
+
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,22 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AppName = Annotated[str, typer.Argument(metavar="APP", help="path.py, path.py:attribute or module:attribute")]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="value of a tw.param; may be repeated; a secret's: NAME=@FILE"),
+]
+Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
+FuseMode = Annotated[str, typer.Option(metavar="none|all", help="one PE per operator, or as few PEs as possible")]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
+Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]

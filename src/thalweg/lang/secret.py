@@ -1,0 +1,54 @@
+"""Secrets: values that must be used and never shown."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import NoReturn
+
+from thalweg.errors import hide
+
+
+class Secret:
+    """A value that prints as ***. It is no str, so a function that uses it is never read into an expression, and
+    neither generated code nor a fingerprint can hold it."""
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: str) -> None:
+        self.__value = value
+        hide(value)  # here, so that a worker which unpickles it hides it too
+
+    def reveal(self) -> str:
+        """The text. Call it where it is used, inside the function, not at module level."""
+        return _revealed(self.__value)
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
+        return Secret, (self.__value,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self.__value.encode(), other.__value.encode())
+
+    def __hash__(self) -> NoReturn:
+        raise TypeError("a secret has no hash")
+
+
+class _Revealed(str):
+    """Text for a library that wants a str. As a captured value it is as opaque as the secret, and no tuple may hold it:
+    both take exactly str. What is computed from it is an ordinary str."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __reduce__(self) -> tuple[Callable[[str], str], tuple[str]]:
+        return _revealed, (str(self),)
+
+
+def _revealed(value: str) -> str:
+    hide(value)
+    return _Revealed(value)

@@ -1,0 +1,88 @@
+"""`tw.toolkits.<name>`: operators of third parties, found through the entry points of installed packages.
+
+A package declares `[project.entry-points."thalweg.toolkits"]` with `name = "package.module"`. The module is loaded
+when it is first used; what it offers are functions, usually composites, from streams to streams.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from thalweg.errors import GraphError, did_you_mean
+from thalweg.lang.place import call_place, user_frame
+
+GROUP = "thalweg.toolkits"
+
+_loaded: dict[tuple[str, str], Any] = {}
+
+
+class ToolkitError(GraphError, AttributeError):
+    """A toolkit is not installed, is installed twice, or cannot be loaded. Also what `hasattr` expects."""
+
+    kind = "toolkit error"
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """An installed toolkit, not yet loaded."""
+
+    name: str
+    module: str
+    package: str
+    version: str
+    entry: EntryPoint
+
+    def load(self) -> Any:
+        place = self.name, self.entry.value
+        if place not in _loaded:
+            try:
+                _loaded[place] = self.entry.load()
+            except Exception as error:  # whatever a foreign module does at its import
+                raise ToolkitError(
+                    f"the toolkit {self.name} cannot be loaded: {type(error).__name__}: {error}",
+                    where=call_place(user_frame()),
+                    found=f"{self.module} of {self.package} {self.version}",
+                    hint=f"thalweg doctor shows all toolkits; pip install --upgrade {self.package}",
+                ) from error
+        return _loaded[place]
+
+
+def installed() -> list[Toolkit]:
+    """All toolkits, by name; two packages may claim one name."""
+    found: dict[tuple[str, str, str], Toolkit] = {}
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        package = entry.dist.name if entry.dist else "an unknown package"
+        version = entry.dist.version if entry.dist else "?"
+        # A folder may stand twice on the path.
+        found.setdefault((entry.name, entry.value, package), Toolkit(entry.name, entry.value, package, version, entry))
+    return sorted(found.values(), key=lambda t: (t.name, t.package))
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    known = installed()
+    named = [toolkit for toolkit in known if toolkit.name == name]
+    if not named:
+        names = [toolkit.name for toolkit in known]
+        raise ToolkitError(
+            f"no toolkit is called {name}",
+            where=call_place(user_frame()),
+            expected=", ".join(names) or "an installed toolkit: there is none",
+            hint=did_you_mean(name, names) or "pip install the package that has it; thalweg doctor lists toolkits",
+        )
+    if len(named) > 1:
+        raise ToolkitError(
+            f"two packages have a toolkit {name}",
+            where=call_place(user_frame()),
+            found=", ".join(f"{t.package} {t.version}" for t in named),
+            hint="uninstall one of them",
+        )
+    return named[0].load()
+
+
+def __dir__() -> list[str]:
+    return sorted({toolkit.name for toolkit in installed()})

@@ -1,0 +1,149 @@
+"""Read a bucket without the program that wrote it: what `thalweg state` shows of a checkpoint.
+
+A bucket is a JSON header and one blob per operator (`runtime.state`). A blob is an Arrow stream, a row per key, or a
+pickle: (version, [(canonical key, key's values, rank, the object's attributes), …]).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import CheckpointError
+from thalweg.runtime.state import STATE_VERSION
+
+_ARROW, _PICKLE = b"\xff\xff\xff\xff", b"\x80"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key and what is remembered of it."""
+
+    key: tuple[Any, ...]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a bucket holds of one operator."""
+
+    operator: str
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def keys(self) -> int | None:
+        """How many there are; None for a form that this version does not know."""
+        if self.data.startswith(_ARROW):
+            return int(_batch(self.data).num_rows)
+        kept = _pickled(self.data)
+        return None if kept is None else len(kept)
+
+    def entries(self, kinds: Mapping[str, str]) -> Iterator[Entry]:
+        """The keys with their values. `kinds`: the key's attributes and their types."""
+        if self.data.startswith(_ARROW):
+            for row in _batch(self.data).to_pylist():
+                yield Entry(readable_key(row.pop("key"), kinds), row)
+        for _, values, _, attributes in _pickled(self.data) or ():
+            yield Entry(tuple(values), dict(attributes))
+
+
+def describe_bucket(data: bytes) -> list[Part]:
+    """The operators' parts of a bucket."""
+    size = int.from_bytes(data[:4], "little")
+    header = json.loads(data[4 : 4 + size])
+    if header["version"] != STATE_VERSION:
+        raise CheckpointError(
+            "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
+        )
+    parts, start = [], 4 + size
+    for operator, length in header["operators"]:
+        parts.append(Part(operator, bytes(data[start : start + length])))
+        start += length
+    return parts
+
+
+def readable_key(key: Any, kinds: Mapping[str, str]) -> tuple[Any, ...]:
+    """A canonical key (`runtime.keys`) as the values of its attributes, as far as their types are known."""
+    types = list(kinds.values())
+    if not types:
+        return ()
+    if len(types) == 1:
+        return (_value(key, types[0]),)
+    if not isinstance(key, bytes) or not set(types) <= {"int", "float", "bool", "str"}:
+        return (key,)
+    values, at = [], 0
+    for kind in types:
+        word = int.from_bytes(key[at : at + 8], "little", signed=True)
+        at += 8
+        if kind == "str":
+            values.append(key[at : at + word].decode())
+            at += word
+        else:
+            values.append(_value(word, kind))
+    return tuple(values)
+
+
+def _value(canonical: Any, kind: str) -> Any:
+    if kind == "float" and isinstance(canonical, int):
+        return struct.unpack("<d", struct.pack("<q", canonical))[0]
+    return bool(canonical) if kind == "bool" else canonical
+
+
+def _batch(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
+
+
+def _pickled(data: bytes) -> list[tuple[Any, Any, Any, Mapping[str, Any]]] | None:
+    if not data.startswith(_PICKLE):
+        return None
+    match _Reader(io.BytesIO(data)).load():
+        case (_, list() as kept) if all(isinstance(item, tuple) and len(item) == 4 for item in kept):
+            return kept
+    return None
+
+
+class _Reader(pickle.Unpickler):
+    """The user's classes need not be at hand: what cannot be found is shown by its name and its attributes."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            return type(name, (_StandIn,), {"__module__": module})
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Tuples are stored as (type, attribute names, pickled values)."""
+        type_name, names, values = pid
+        found = _Reader(io.BytesIO(values)).load()
+        return _StandIn.made(str(type_name).partition("(")[0], dict(zip(names, found, strict=True)))
+
+
+class _StandIn:
+    """An object of a class that is not at hand."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> _StandIn:
+        return super().__new__(cls)
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    @staticmethod
+    def made(name: str, attributes: Mapping[str, Any]) -> _StandIn:
+        found: _StandIn = type(name, (_StandIn,), {})()
+        found.__dict__ = dict(attributes)
+        return found
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items() if value != ())
+        return f"{type(self).__name__}({inner})"

@@ -1,0 +1,133 @@
+"""Runs of an application on a test's tuples: by an engine, by the reference, by many plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from thalweg.api import check_engine, run_plan
+from thalweg.engine.check import compare, sample_plans
+from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.compare import first_difference
+from thalweg.engine.diagnose import first_divergence
+from thalweg.engine.log import Epoch
+from thalweg.engine.reference import Answer, Reference
+from thalweg.engine.run import RunOptions, opened
+from thalweg.errors import TupleError
+from thalweg.explain import cut_invariance
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.lang.app import App
+from thalweg.load import by_value, with_params
+from thalweg.optimize.passes import make_plan
+from thalweg.testing.feed import Fed, Inputs, fed, flat
+from thalweg.testing.result import Result, row_class
+
+Params = Mapping[str, object] | None
+
+
+def run(
+    app: App,
+    inputs: Inputs,
+    *,
+    epochs: int | None = None,
+    engine: str = "local",
+    degree: int = 1,
+    fuse: str = "all",
+    params: Params = None,
+    against_reference: bool = True,
+) -> Result:
+    """What the sinks get for these tuples, by source. It is compared with the reference's answer on the way.
+
+    A source's tuples are one epoch; a list of lists is one epoch each; `epochs` cuts the tuples into that many.
+    """
+    check_engine(engine)
+    graph = _graph(app, params)
+    with fed(graph, inputs, epochs) as given:
+        plan = make_plan(given.graph, degree=degree, fuse=fuse)
+        wanted = _outcome(given) if against_reference else None
+        try:
+            result = _run(plan, given, engine)
+        except TupleError as error:
+            if wanted is not None and not _same_error(wanted, error):
+                raise AssertionError(f"the plan fails and the reference does not:\n{error}") from error
+            raise
+    if isinstance(wanted, TupleError):
+        raise AssertionError(f"the reference fails and the plan does not:\n{wanted}")
+    for sink, rows in (wanted or {}).items():
+        if (text := first_difference(rows, result[sink])) is not None:
+            raise AssertionError(f"the plan gives another answer than the reference\nsink {sink}: {text}")
+    return result
+
+
+def reference(app: App, inputs: Inputs, *, epochs: int | None = None, params: Params = None) -> Result:
+    """What the reference says: one tuple at a time, slow and obviously right."""
+    with fed(_graph(app, params), inputs, epochs) as given:
+        return _result(given.graph, Reference(given.graph).run(given.epochs))
+
+
+def assert_plan_invariant(
+    app: App, inputs: Inputs, *, epochs: int | None = None, plans: int = 24, seed: int = 0, params: Params = None
+) -> None:
+    """Run many plans on these tuples; raise an AssertionError at the first whose answer is not the reference's.
+
+    Where the cuts between epochs may not matter, two of three plans run on other cuts of the same tuples.
+    """
+    graph = _graph(app, params)
+    cuts = (1, 3) if cut_invariance(graph)[0] else ()
+    with ExitStack() as stack:
+        given = stack.enter_context(fed(graph, inputs, epochs))
+        logs = [given.epochs, *(stack.enter_context(fed(graph, flat(inputs), parts)).epochs for parts in cuts)]
+        answer = Reference(given.graph).run(given.epochs)
+        for number, plan in enumerate(sample_plans(given.graph, plans, seed)):
+            _check(plan, list(logs[number % len(logs)]), answer)
+
+
+def _graph(app: App, params: Params) -> LogicalGraph:
+    return (with_params(app, params) if params else by_value(app)).graph()
+
+
+def _outcome(given: Fed) -> Answer | TupleError:
+    try:
+        return Reference(given.graph).run(given.epochs)
+    except TupleError as error:
+        return error
+
+
+def _same_error(wanted: Answer | TupleError, error: TupleError) -> bool:
+    return isinstance(wanted, TupleError) and wanted.as_json() == error.as_json()
+
+
+def _run(plan: PhysicalPlan, given: Fed, engine: str) -> Result:
+    """The engine takes epochs that are in its log before it cuts any: so the test's log goes there first."""
+    options = RunOptions(checkpoint=given.folder / "checkpoint")
+    with opened(plan, options, engine, _labels(plan, engine)) as prepared:
+        for epoch in given.epochs:
+            prepared.checkpoint.log.append(epoch)
+    reports: list[EpochReport] = []
+    done = run_plan(plan, engine, options, reports.append)
+    answer = {sink: done.tuples(sink) for sink in done.collected}
+    return _result(plan.graph, answer, [report.tuples_out for report in reports])
+
+
+def _labels(plan: PhysicalPlan, engine: str) -> tuple[int, ...]:
+    if engine != "spark":
+        return ()
+    from thalweg.engine.spark.labels import balanced_labels
+
+    return balanced_labels(plan.channels)
+
+
+def _result(graph: LogicalGraph, answer: Answer, counts: list[dict[str, int]] | None = None) -> Result:
+    classes = {sink.name: row_class(graph.type_of(sink.inputs[0])) for sink in graph.sinks}
+    return Result({name: [classes[name](row) for row in rows] for name, rows in answer.items()}, counts)
+
+
+def _check(plan: PhysicalPlan, log: list[Epoch], answer: Answer) -> None:
+    difference = compare(plan, log, answer)
+    if difference is None:
+        return
+    divergence = first_divergence(plan, log)
+    begins = f"\n{divergence}" if divergence is not None else ""
+    raise AssertionError(f"the answer depends on the plan\n{difference}{begins}\nunder the plan\n{print_plan(plan)}")
