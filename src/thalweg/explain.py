@@ -22,6 +22,8 @@ def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     sharded = [s.name for s in graph.sources if isinstance(s.endpoint, Beacon) and s.endpoint.shards > 1]
     if sharded:
         return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
+    if graph.loops:
+        return False, f"what {graph.loops[0].name} feeds back comes in the next epoch"
     if len(graph.sources) == 1:
         return True, "it has one totally ordered source"
     names = ", ".join(s.name for s in graph.sources)

@@ -13,6 +13,7 @@ from tests.properties.strategies import Case
 from thalweg.engine.compare import first_difference
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch
+from thalweg.engine.loops import fed_back, until_nothing_is_fed
 from thalweg.engine.reference import Reference
 from thalweg.engine.stages import Parcel
 from thalweg.errors import TupleError
@@ -20,7 +21,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.columns import to_list
-from thalweg.runtime.frame import decode, encode
+from thalweg.runtime.frame import Frame, decode, encode
 
 Answer = dict[str, list[tuple[Any, ...]]]
 
@@ -83,13 +84,15 @@ def _sent(parcel: Parcel) -> Parcel:
 def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
     engine = (BytesEngine if through_bytes else LocalEngine)(plan)
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
-    for epoch in epochs:
+    fed: dict[str, Frame] = {}
+    for epoch in until_nothing_is_fed(epochs, lambda: bool(fed)):
         before = {place: dict(buckets) for place, buckets in engine.state.items()}
         try:
-            sent = engine.run_epoch(epoch)
+            sent = engine.run_epoch(epoch, fed)
         except TupleError as error:
             assert engine.state == before, "a failed epoch changed the state"
             return Outcome(answer, error)
+        fed = fed_back(plan.graph, sent)
         for name, frame in sent.items():
             if frame is not None:
                 answer[name] += zip(*map(to_list, frame.columns.values()), strict=True)

@@ -154,6 +154,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             return [first.sort(("y", "n"), buffer=size, name=name)]
         case "random split", (shares, seed):
             return first.split_randomly(shares, seed=seed, name=name)
+        case "loop", (by,):
+            return _looped(first, name, by)
         case "map_batches", ():
             return [first.map_batches(lambda table: table, Base, name=name)]
         case "delay", ():
@@ -189,6 +191,18 @@ def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[t
         case _:
             made = stream.apply(chosen, lambda rows: rows[::2], Base, name=name)
     return [made] if made.late is None else [made, made.late]
+
+
+def _looped(stream: tw.Stream, name: str, by: tuple[str, ...]) -> Iterable[tw.Stream]:
+    """A loop that comes to an end: each round makes a number smaller."""
+    loop = stream.app.feedback(Base, name=f"{name}.loop")
+    both = stream.union(loop, name=name)
+    counted = both.custom(remember, Base, by=by, state={}, name=f"{name}.custom")
+    shrunk = counted.filter(lambda t: 1 < t.n < 5, name=f"{name}.filter")
+    shrunk.map(lambda t: Base(t.i, t.n - 2, t.x, t.y, t.s, t.k, t.b), Base, name=f"{name}.map").feed(
+        loop, name=f"{name}.feed"
+    )
+    return [counted]
 
 
 def _met(name: str, what: str, by: tuple[str, ...], inputs: list[tw.Stream]) -> tw.Stream:
@@ -269,11 +283,11 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
 KINDS = (
     *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
     *("random split", "map_batches", "delay", "lookup", "meet", "wide join", "wide join", "custom", "operator"),
-    *("operator", "policy", "policy"),
+    *("operator", "policy", "policy", "loop"),
 )
 # How many streams a node takes beside the first, and how many tuples it may make of one.
 MORE_INPUTS = {"meet": 1, "wide join": 1}
-FACTOR = {"apply": 4, "lookup": 2, "wide join": 4, "custom": 2, "operator": 2, "policy": 2, "meet": 2}
+FACTOR = {"loop": 6, "apply": 4, "lookup": 2, "wide join": 4, "custom": 2, "operator": 2, "policy": 2, "meet": 2}
 
 
 def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments, int]:
@@ -306,6 +320,8 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             what = draw(st.sampled_from(("on", "band", "where", "within")))
             mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
             return (what, mine, theirs), 2 if what == "within" else 1
+        case "loop":
+            return (by,), 1
         case "custom":
             return (draw(st.sampled_from(("remember", "replace", "class"))), by), 1
         case "operator":

@@ -80,6 +80,8 @@ def test_the_plan_never_changes_the_answer(case: Case) -> None:
 def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
     """One totally ordered source: however the log is cut into epochs, the answer is the same."""
     with prepared(case) as ready:
+        if ready.graph.loops:
+            return  # what is fed back comes in the next epoch, wherever that begins
         expected = run_reference(ready.graph, ready.epochs)
         count_case("cut invariance", ready, expected)
         note(ready.describe())

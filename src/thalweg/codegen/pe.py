@@ -16,6 +16,7 @@ from thalweg.ir.expr import Attr, Expr, Record, text
 from thalweg.ir.operators import (
     Aggregate,
     EventTime,
+    Feedback,
     Filter,
     FlatMap,
     Join,
@@ -184,7 +185,7 @@ class _Module:
         inputs = ", ".join(self._input(operator, port) for port in range(len(operator.inputs)))
         several = isinstance(operator, Split | RandomSplit | EventTime | Punctor | Process)
         match operator:
-            case Source():
+            case Source() | Feedback():
                 call = f"inputs.get({name!r})"
             case Map(function=function):
                 vector = None

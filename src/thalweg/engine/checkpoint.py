@@ -38,6 +38,7 @@ class Checkpoint:
         self.log = InputLog(self.folder / "log")
         self.spark = self.folder / "spark"
         self.results = self.folder / "results"
+        self.feedback = self.folder / "feedback"
         self.spools = self.folder / "spool"
         self._failure = self.folder / "failure.json"
         self._progress = self.folder / "progress"

@@ -39,7 +39,7 @@ class EpochCutter:
     def next_epoch(self, *, closing: bool, idle: bool = False) -> Epoch | None:
         """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before.
 
-        `idle`: an epoch also when nothing is new, without tuples; tests let time pass like that.
+        `idle`: an epoch also when nothing is new, without tuples: for what was fed back, and for tests.
         """
         if self.ended:
             return None

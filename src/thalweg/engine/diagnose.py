@@ -73,8 +73,8 @@ def run_log(plan: PhysicalPlan, log: Iterable[Epoch]) -> Answer:
     """What the local engine's sinks get for a log."""
     engine = LocalEngine(plan)
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
-    for epoch in log:
-        for name, frame in engine.run_epoch(epoch).items():
+    for found in engine.run_log(log):
+        for name, frame in found.items():
             if frame is not None:
                 answer[name] += zip(*(to_list(column) for column in frame.columns.values()), strict=True)
     return answer

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
-from thalweg.engine.stages import Parcel, Passed, first_failure, run_source_pe, run_stateful_pe, run_stateless_pe
+from thalweg.engine.loops import fed_back, until_nothing_is_fed
+from thalweg.engine.stages import (
+    Parcel,
+    Passed,
+    first_failure,
+    run_fed,
+    run_source_pe,
+    run_stateful_pe,
+    run_stateless_pe,
+)
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
@@ -39,11 +49,14 @@ class LocalEngine:
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources})
         self.state = state if state is not None else {}
 
-    def run_epoch(self, epoch: Epoch) -> Mapping[str, Frame | None]:
-        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed."""
+    def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
+        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed.
+
+        `fed`: what the epoch before fed back, by feedback operator.
+        """
         passed = Passed([])
         stores: dict[tuple[int, int], _Store] = {}
-        parcels = self._source_stage(epoch, passed)
+        parcels = self._source_stage(epoch, passed, fed or {})
         for stage in range(1, len(self.programs)):
             parcels = self._stage(stage, parcels, stores, passed, epoch.base if epoch.final else None)
         if (failure := first_failure(passed.failures)) is not None:
@@ -53,15 +66,25 @@ class LocalEngine:
         wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
         return {name: merge([p.frame for p in parcels if p.wire == wire]) for name, wire in wires.items()}
 
-    def _source_stage(self, epoch: Epoch, passed: Passed) -> list[Parcel]:
+    def _source_stage(self, epoch: Epoch, passed: Passed, fed: Mapping[str, Frame]) -> list[Parcel]:
         first, *others = self.programs[0]
         parcels: list[Parcel] = []
         for channel, pieces in enumerate(epoch.spread(self.plan.channels)):
             sent = run_source_pe(first, self.readers, pieces, channel, passed)
+            if channel == 0:
+                sent = chain(run_fed(first, fed, epoch.base, channel, passed), sent)
             for program in others:
                 sent = run_stateless_pe(program, sent, passed)
             parcels += sent
         return parcels
+
+    def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
+        """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""
+        fed: Mapping[str, Frame] = {}
+        for epoch in until_nothing_is_fed(log, lambda: bool(fed)):
+            found = self.run_epoch(epoch, fed)
+            fed = fed_back(self.plan.graph, found)
+            yield found
 
     def _stage(
         self,

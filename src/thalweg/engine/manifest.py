@@ -67,7 +67,7 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         engine=engine,
         channels=plan.channels,
         buckets=plan.buckets,
-        sources=tuple(s.name for s in plan.graph.sources),
+        sources=tuple(s.name for s in plan.graph.entries),
         stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
         degrees=dict(plan.degrees),
         states={o.name: state_fingerprint(o) for o in plan.graph.stateful},

@@ -16,7 +16,9 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
+from thalweg.engine.loops import until_nothing_is_fed
 from thalweg.errors import InternalError, TupleError
+from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks
 from thalweg.ir.operators import (
@@ -73,6 +75,7 @@ class Reference:
         self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
+        self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
         self.last_key: dict[str, OrderKey] = {}
         self.now: dict[str, int] = {}  # the event time at each operator that takes marks
         self.live = live_attributes(graph)
@@ -80,9 +83,10 @@ class Reference:
     def run(self, log: Iterable[Epoch]) -> Answer:
         live = live_attributes(self.graph, by_rows=True)
         inputs = readers(self.graph, {s.name: live[s.output] for s in self.graph.sources})
-        for epoch in log:
+        for epoch in until_nothing_is_fed(log, lambda: any(self.fed.values())):
             self.open = {name: [] for name in self.answer}
             self.last_key = {}
+            self._feed(epoch.base)
             for piece in epoch.pieces():
                 reader = inputs[piece.chunk.source]
                 for frame in reader.frames(piece, 4096):
@@ -93,6 +97,15 @@ class Reference:
             for name, emitted in self.open.items():
                 self.answer[name] += emitted
         return self.answer
+
+    def _feed(self, base: int) -> None:
+        """What the epoch before fed back comes first."""
+        fed, self.fed = self.fed, {loop.name: [] for loop in self.graph.loops}
+        position = base - sum(map(len, fed.values()))
+        for name, came_back in fed.items():
+            for row in came_back:
+                self._deliver(StreamRef(name), row, (position,))
+                position += 1
 
     def _end(self, base: int) -> None:
         """What is still to be said: operator by operator, each at a position of its own."""
@@ -189,6 +202,8 @@ class Reference:
         if self.last_key.get(sink.name, ()) >= key:
             raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
+        if isinstance(sink.endpoint, Feed):
+            self.fed[sink.endpoint.into].append(row)
         names = self.graph.type_of(sink.inputs[0]).names
         self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
 

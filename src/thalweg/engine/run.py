@@ -17,6 +17,7 @@ from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
 from thalweg.engine.local import LocalEngine
+from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
 from thalweg.errors import PlanError, did_you_mean
@@ -142,8 +143,11 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         engine = LocalEngine(plan, state)
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
+        loops = [loop.name for loop in plan.graph.loops]
         while True:
-            epoch = run.checkpoint.log.get(number) or cutter.next_epoch(closing=not options.follow)
+            fed = stored_feedback(run.checkpoint.feedback, loops, number - 1)
+            logged = run.checkpoint.log.get(number)
+            epoch = logged or cutter.next_epoch(closing=not options.follow, idle=bool(fed))
             if epoch is None and cutter.ended:  # killed between the final epoch's commit and the mark
                 run.checkpoint.mark_ended()
                 break
@@ -152,7 +156,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
                 time.sleep(cutter.wait_s(options.interval_s))
                 continue
             began = time.monotonic()
-            frames = engine.run_epoch(epoch)
+            frames = engine.run_epoch(epoch, fed)
             snapshots.save(number, engine.state)
             out = write_epoch(run.sinks, number, frames, final=epoch.final)
             snapshots.commit(number)

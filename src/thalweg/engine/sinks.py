@@ -14,13 +14,14 @@ import pyarrow.parquet as pq
 
 from thalweg.engine.filetypes import Misfit, arrow_type, file_array
 from thalweg.engine.lines import json_line, json_rows_of
+from thalweg.engine.loops import FeedSink
 from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sink_tcp import TcpSink
 from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import Collect, Console, Discard, Files, Tcp
+from thalweg.ir.endpoints import Collect, Console, Discard, Feed, Files, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import AttributeType, TupleType
@@ -163,6 +164,7 @@ MAKERS: Mapping[type, Make] = {
     Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
     Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
     Discard: lambda discard, sink, type_, results: NoSink(),
+    Feed: lambda feed, sink, type_, results: FeedSink.of(results.parent / "feedback", feed.into),
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from thalweg.engine.beacon import BeaconError
 from thalweg.engine.inputs import InputReader
@@ -50,6 +52,17 @@ def run_source_pe(
                 yield from _sent(container.output, channel, passed)
     except BeaconError as error:
         passed.failures.append(error.failure)
+
+
+def run_fed(program: Program, fed: Mapping[str, Frame], base: int, channel: int, passed: Passed) -> Iterator[Parcel]:
+    """The first PE of stage 0, over what the epoch before fed back. It comes before the epoch's own tuples."""
+    before = 0
+    for name, frame in reversed(list(fed.items())):
+        before += len(frame)
+        container = Container(program)
+        positions = np.arange(base - before, base - before + len(frame))
+        container.run_sources({name: Frame(positions, (), frame.columns)})
+        yield from _sent(container.output, channel, passed)
 
 
 def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:

@@ -76,8 +76,15 @@ class Discard:
     """A sink that only counts its tuples."""
 
 
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The end of a loop: tuples that come back as those of a feedback operator in the next epoch."""
+
+    into: str
+
+
 SourceEndpoint = Files | Beacon | Items | Tcp
-SinkEndpoint = Files | Collect | Console | Tcp | Discard
+SinkEndpoint = Files | Collect | Console | Tcp | Discard | Feed
 
 # What must be read as it comes, and stored before an epoch takes it.
 SPOOLED = (Items, Tcp)

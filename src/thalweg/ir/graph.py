@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from thalweg.ir.operators import Operator, Sink, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.types import TupleType
 
 
@@ -48,6 +48,15 @@ class LogicalGraph:
         return tuple(o for o in self.operators if isinstance(o, Source))
 
     @cached_property
+    def loops(self) -> tuple[Feedback, ...]:
+        return tuple(o for o in self.operators if isinstance(o, Feedback))
+
+    @cached_property
+    def entries(self) -> tuple[Operator, ...]:
+        """Where tuples enter the graph; what comes back comes before what is new."""
+        return (*self.loops, *self.sources)
+
+    @cached_property
     def sinks(self) -> tuple[Sink, ...]:
         return tuple(o for o in self.operators if isinstance(o, Sink))
 
@@ -77,6 +86,6 @@ class LogicalGraph:
                     if consumer.name not in rank:
                         visit(consumer)
 
-        for source in self.sources:
-            visit(source)
+        for entry in self.entries:
+            visit(entry)
         return rank

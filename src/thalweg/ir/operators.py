@@ -200,6 +200,11 @@ class Source(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback(Operator):
+    """The start of a loop: what was fed back in one epoch comes first in the next one, in the order of its emission."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Operator):
     function: Function
 

@@ -34,7 +34,7 @@ def tuples_flow_forward(plan: PhysicalPlan) -> Iterator[str]:
 
 def sources_start_the_line(plan: PhysicalPlan) -> Iterator[str]:
     """Sources stand in the first PE of stage 0, and nowhere else."""
-    for source in plan.graph.sources:
+    for source in plan.graph.entries:
         if plan.place[source.name] != (0, 0):
             yield f"source {source.name} does not stand in the first PE of stage 0"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Files, SinkEndpoint, SourceEndpoint
+from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Apply, Expr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
@@ -60,6 +60,11 @@ class App:
             ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
         )
 
+    def feedback(self, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
+        """The start of a loop: the tuples that `.feed(loop)` sends back, each in the epoch behind its own."""
+        site = _Site(self, "feedback", name)
+        return site.stream(ops.Feedback(name=site.name, outputs=(_declared(tuple_type, site),), where=site.where))
+
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must end somewhere."""
         self._scope.check(self.module)
@@ -77,6 +82,15 @@ class App:
                     where=graph.by_name[stream.operator].where,
                     expected="an operator or a sink behind every output port",
                     hint=".sink(tw.collect())",
+                )
+        fed = {sink.endpoint.into for sink in graph.sinks if isinstance(sink.endpoint, Feed)}
+        for loop in graph.loops:
+            if loop.name not in fed:
+                raise GraphError(
+                    f"nothing is fed back into {loop.name}",
+                    operator=loop.name,
+                    where=loop.where,
+                    expected="a stream with .feed(loop)",
                 )
         _check_folders(graph)
         return graph
@@ -597,6 +611,33 @@ class Stream:
         site = _Site(self.app, "sink", name)
         check_sink(endpoint, self.tuple_type, site.where)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
+
+    def feed(self, loop: Stream, *, name: str | None = None) -> None:
+        """The end of a loop: these tuples come back as those of `loop`, which `app.feedback(Type)` made."""
+        site = _Site(self.app, "feed", name)
+        self._same_app(loop, site)
+        start = next(o for o in self.app._operators if o.name == loop.ref.operator)
+        if not isinstance(start, ops.Feedback):
+            raise GraphError(
+                "tuples are fed back into an ordinary stream",
+                where=site.where,
+                expected="a stream that app.feedback(Type) made",
+                found=f"the stream of {start.name}, a {start.kind} ({start.where})",
+                hint=f"loop = app.feedback({self.tuple_type.name}); use it in a union; then .feed(loop)",
+            )
+        fed = [o.name for o in self.app._operators if isinstance(o, ops.Sink) and o.endpoint == Feed(start.name)]
+        if fed:
+            raise GraphError(
+                f"{start.name} is fed twice", where=site.where, found=f"{fed[0]} feeds it, too", hint="feed a .union()"
+            )
+        if not self.tuple_type.same_attributes(loop.tuple_type):
+            raise GraphError(
+                "a loop of different tuple types",
+                where=site.where,
+                expected=str(loop.tuple_type),
+                found=str(self.tuple_type),
+            )
+        self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=Feed(start.name)))
 
     def _same_app(self, other: Stream, site: _Site) -> None:
         if other.app is not self.app:

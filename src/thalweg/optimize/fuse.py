@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, Sink, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.partitioning import output_routes
 from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
 
@@ -77,9 +77,9 @@ class _Line:
         self.graph, self.groups, self.degrees = graph, groups, degrees
         self.buckets, self.frame_rows = buckets, frame_rows
         self.declared = {o.name: i for i, o in enumerate(graph.operators)}
-        self.stages: list[list[list[str]]] = [[[s.name for s in graph.sources]]]
-        self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.sources}
-        self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.sources}
+        self.stages: list[list[list[str]]] = [[[s.name for s in graph.entries]]]
+        self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.entries}
+        self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.entries}
 
     def plan(self) -> PhysicalPlan:
         # A source may be declared behind operators that already stand in the first PE.
@@ -90,7 +90,7 @@ class _Line:
         return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows)
 
     def add(self, operator: Operator) -> None:
-        if isinstance(operator, Source):
+        if isinstance(operator, Source | Feedback):
             return
         stage, pe = self._stateless_place(operator) if operator.key is None else self._stateful_place(operator)
         if stage == len(self.stages):

@@ -13,7 +13,7 @@ from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.log import Epoch, InputLog
 from thalweg.engine.spool import End, Spool
 from thalweg.errors import InputError, did_you_mean
-from thalweg.ir.endpoints import Collect, Items
+from thalweg.ir.endpoints import Collect, Feed, Items
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
 from thalweg.runtime.rows import unpack
@@ -45,7 +45,9 @@ def fed(graph: LogicalGraph, inputs: Inputs, epochs: int | None) -> Iterator[Fed
 def _redirected(operator: Operator) -> Operator:
     if isinstance(operator, Source):
         return replace(operator, endpoint=Items(None))
-    return replace(operator, endpoint=Collect()) if isinstance(operator, Sink) else operator
+    if isinstance(operator, Sink) and not isinstance(operator.endpoint, Feed):
+        return replace(operator, endpoint=Collect())
+    return operator
 
 
 def _log(graph: LogicalGraph, cut: Mapping[str, list[list[Any]]], folder: Path, log: InputLog) -> tuple[Epoch, ...]:

@@ -71,6 +71,7 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
         max_tuples=options.max_tuples_per_epoch,
         follow=options.follow,
         interval_s=options.interval_s,
+        loops=tuple(loop.name for loop in plan.graph.loops),
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()

@@ -6,6 +6,7 @@ import base64
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
+from thalweg.engine.loops import stored_feedback
 from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
-from thalweg.engine.stages import Passed, run_source_pe
+from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.container import Program
+from thalweg.runtime.frame import Frame
 
 FORMAT = "thalweg"
 
@@ -40,6 +43,7 @@ class SourceJob:
     max_tuples: int
     follow: bool
     interval_s: float
+    loops: tuple[str, ...] = ()
     rows_per_task: int = 25_000  # below that a second task costs more than it brings
 
     def to_option(self) -> str:
@@ -126,9 +130,14 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             checkpoint = self.checkpoint
             self._cutter = EpochCutter(self.job.sources, checkpoint.log, self.job.max_tuples, checkpoint.spools)
         until = time.monotonic() + self.job.interval_s
-        while (epoch := self._cutter.next_epoch(closing=not self.job.follow)) is None and time.monotonic() < until:
+        idle = bool(self._fed(number - 1))
+        closing = not self.job.follow
+        while (epoch := self._cutter.next_epoch(closing=closing, idle=idle)) is None and time.monotonic() < until:
             time.sleep(self._cutter.wait_s(self.job.interval_s))
         return epoch
+
+    def _fed(self, epoch: int) -> dict[str, Frame]:
+        return stored_feedback(self.checkpoint.feedback, self.job.loops, epoch)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start["epoch"] == end["epoch"]:
@@ -160,6 +169,9 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         channel = partition.index % len(job.labels)
         try:
             parcels = run_source_pe(job.program, job.readers, partition.pieces, channel, passed)
+            if partition.index == 0 and job.loops:
+                fed = self._fed(partition.pulse.epoch - 1)
+                parcels = chain(run_fed(job.program, fed, partition.pulse.base, channel, passed), parcels)
             for row in parcel_rows(parcels, job.labels):
                 yield batch(row)
         except ThalwegError as error:
