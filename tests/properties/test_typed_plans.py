@@ -64,6 +64,6 @@ def _check(case: TypedCase, test: str) -> None:
 def test_the_cases_reached_everything() -> None:
     """Runs last: a strategy that no longer reaches a path would make the tests above blind."""
     reached = seen - _before
-    if not all(reached[f"cases of {test}"] >= 50 for test in ("typed plans", "typed errors")):
+    if reached["cases of typed plans"] < 100 or reached["cases of typed errors"] < 50:
         pytest.skip("too few cases ran to judge their reach")
     assert [fact for fact in MUST_BE_SEEN if not reached[fact]] == []
