@@ -363,8 +363,6 @@ TEXT_AGGREGATES: dict[str, agg.Aggregate] = {
     "first_k": agg.first("k"),
     "first_s": agg.first("s"),
     "last_s": agg.last("s"),
-    "min_k": agg.min("k"),
-    "max_s": agg.max("s"),
 }
 FLAG_AGGREGATES: dict[str, agg.Aggregate] = {
     "any_b": agg.any("b"),

@@ -51,7 +51,7 @@ GOLDEN: list[tuple[Any, AttributeType, bytes, int]] = [
         b"U" + word(5),
         0x861C2B778CE9768B,
     ),
-    (Decimal("-12.500"), DECIMAL, b"M" + word(7) + b"-125e-1", 0x7129608870FC01E6),
+    (Decimal("-12.500"), DECIMAL, b"M" + word(5) + b"-12.5", 0xDCC81324C772E4EA),
     (
         (0, None),
         list_of(optional(INT)),

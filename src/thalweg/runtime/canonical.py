@@ -8,36 +8,23 @@ of one zone by their clocks, so that 02:30 before and after the end of summer ti
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 _NAN = struct.pack("<d", float("nan"))
-_MICROSECOND = timedelta(microseconds=1)
+_DAY, _SECOND = 24 * 60 * 60 * 1_000_000, 1_000_000  # in microseconds
+# No value is rounded by it, and the text of a value depends on no thread's own context.
+_EXACT = Context(MAX_PREC, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, 1, 0, [], [InvalidOperation, Inexact])
 
 
 def canonical(value: Any) -> bytes:
     """No form is the beginning of another one, so forms can stand one behind the other."""
-    match value:
-        case None:
-            return b"N"
-        case int():  # a bool is its int
-            return b"I" + _word(value)
-        case float():
-            return b"F" + (_NAN if value != value else struct.pack("<d", value + 0.0))
-        case str():
-            return b"S" + _sized(value.encode())
-        case bytes():
-            return b"B" + _sized(value)
-        case datetime():
-            return _datetime(value)
-        case date():
-            return b"D" + _word(value.toordinal())
-        case Decimal():
-            return b"M" + _sized(_decimal(value).encode())
-        case tuple() | list():
-            return b"T" + _word(len(value)) + b"".join([canonical(part) for part in value])
-    raise TypeError(f"{type(value).__name__} has no canonical form")
+    form = _FORMS.get(type(value))
+    if form is None:
+        raise TypeError(f"{type(value).__name__} has no canonical form")
+    return form(value)
 
 
 def _word(value: int) -> bytes:
@@ -45,26 +32,41 @@ def _word(value: int) -> bytes:
 
 
 def _sized(data: bytes) -> bytes:
-    return _word(len(data)) + data
+    return len(data).to_bytes(8, "little") + data
+
+
+def _microseconds(span: timedelta) -> int:
+    return span.days * _DAY + span.seconds * _SECOND + span.microseconds
 
 
 def _datetime(value: datetime) -> bytes:
     """Without a zone the clock, with one the instant. Python never calls one equal to the other."""
-    clock = (value.replace(tzinfo=None) - datetime.min) // _MICROSECOND
     offset = value.utcoffset()
-    return b"C" + _word(clock) if offset is None else b"U" + _word(clock - offset // _MICROSECOND)
+    if offset is None:
+        return b"C" + _word(_microseconds(value - datetime.min))
+    return b"U" + _word(_microseconds(value.replace(tzinfo=None) - datetime.min) - _microseconds(offset))
 
 
 def _decimal(value: Decimal) -> str:
     if value.is_nan():
         return "nan"
-    if value.is_infinite():
-        return "inf" if value > 0 else "-inf"
-    if not value:
-        return "0"
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    text = "".join(map(str, digits))
-    short = text.rstrip("0").lstrip("0")
-    exponent += len(text) - len(text.rstrip("0"))
-    return f"{'-' if sign else ''}{short}e{exponent}"
+    return _EXACT.to_sci_string(_EXACT.normalize(value)) if value else "0"
+
+
+def _parts(value: Sequence[Any]) -> bytes:
+    return b"T" + _word(len(value)) + b"".join([canonical(part) for part in value])
+
+
+_FORMS: Mapping[type, Callable[[Any], bytes]] = {
+    type(None): lambda value: b"N",
+    bool: lambda value: b"I" + _word(value),  # a bool is its int
+    int: lambda value: b"I" + _word(value),
+    float: lambda value: b"F" + (_NAN if value != value else struct.pack("<d", value + 0.0)),
+    str: lambda value: b"S" + _sized(value.encode()),
+    bytes: lambda value: b"B" + _sized(value),
+    datetime: _datetime,
+    date: lambda value: b"D" + _word(value.toordinal()),
+    Decimal: lambda value: b"M" + _sized(_decimal(value).encode()),
+    tuple: _parts,
+    list: _parts,
+}
