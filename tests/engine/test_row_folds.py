@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answer(folder: Path, over: Any, **fields: agg.Aggregate) -> list[tuple[Any, ...]]:
+def answer(folder: Path, over: Any, **fields: Any) -> list[tuple[Any, ...]]:
     """What the sink gets, which must be the same under all plans."""
     app = tw.App("folds")
     items = app.source(tw.files(folder, format="jsonl"), Item)

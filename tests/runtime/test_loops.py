@@ -129,6 +129,36 @@ def test_each_tuple_is_an_object_of_its_own() -> None:
     assert [t.i for t in kept] == [1, 2, 2**62, -5]
 
 
+def test_a_function_may_use_its_dict_again() -> None:
+    again: dict[str, Any] = {}
+
+    def reuse(t: Any) -> dict[str, Any]:
+        again.update(i=t.i, x=t.x, s=t.s, b=t.b)
+        return again
+
+    found = map_rows(reuse, FRAME, In.tuple_type, Out.tuple_type)
+    assert to_list(found.made["i"]) == [1, 2, 2**62, -5]
+    assert to_list(found.made["s"]) == ["a", "é", "", "日本"]
+
+
+@pytest.mark.parametrize("rows", [1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("bad", [None, 0, 1023, 1024, 2000])
+def test_many_rows(rows: int, bad: int | None) -> None:
+    """Results are checked in runs of 1024 tuples."""
+    frame = Frame(np.arange(rows), (), {"i": np.arange(rows)})
+
+    def function(t: Any) -> dict[str, Any]:
+        return {"i": t.i if t.i != bad else 0.5, "x": t.i if t.i % 2 else 0.5, "s": str(t.i), "b": True}
+
+    found = map_rows(function, frame, ONE, Out.tuple_type)
+    done = rows if bad is None else min(bad, rows)
+    assert found.rows == done
+    assert to_list(found.made["i"]) == list(range(done))
+    assert to_list(found.made["x"]) == [float(i) if i % 2 else 0.5 for i in range(done)]
+    assert to_list(found.made["s"]) == [str(i) for i in range(done)]
+    assert (found.error is None) == (done == rows)
+
+
 def test_types_with_the_same_attributes_keep_their_methods() -> None:
     def declared(value: int) -> type[tw.Tuple]:
         class Same(tw.Tuple):

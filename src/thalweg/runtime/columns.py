@@ -37,7 +37,7 @@ class Coded:
         return len(self.codes)
 
     def to_list(self) -> list[str]:
-        found: list[str] = np.array(self.values.to_pylist(), dtype=object).take(self.codes).tolist()
+        found: list[str] = texts(self).tolist()
         return found
 
     def to_arrow(self) -> pa.DictionaryArray:
@@ -45,6 +45,11 @@ class Coded:
 
 
 Column = Array | Coded
+
+
+def texts(column: Coded) -> Array:
+    """The strings as Python objects."""
+    return np.array(column.values.to_pylist(), dtype=object).take(column.codes)
 
 
 def from_arrow(array: pa.Array | pa.ChunkedArray) -> Column:
