@@ -22,6 +22,7 @@ MUST_BE_SEEN = (
     *(f"operator {k}" for k in ("eventtime", "punctor", "randomsplit", "mapbatches", "pace", "marks", "operator")),
     *(f"operator {k}" for k in ("sort", "top_k", "skyline", "apply", "dedup", "lookup", "custom", "pair", "barrier")),
     *(
+        "operator loop",
         "operator feedback",
         "operator merge_ordered",
         "late tuples",

@@ -154,8 +154,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             return [first.sort(("y", "n"), buffer=size, name=name)]
         case "random split", (shares, seed):
             return first.split_randomly(shares, seed=seed, name=name)
-        case "loop", (by,):
-            return _looped(first, name, by)
+        case "loop", (by, immediate):
+            return _looped(first, name, by, immediate)
         case "map_batches", ():
             return [first.map_batches(lambda table: table, Base, name=name)]
         case "delay", ():
@@ -193,9 +193,9 @@ def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[t
     return [made] if made.late is None else [made, made.late]
 
 
-def _looped(stream: tw.Stream, name: str, by: tuple[str, ...]) -> Iterable[tw.Stream]:
+def _looped(stream: tw.Stream, name: str, by: tuple[str, ...], immediate: bool) -> Iterable[tw.Stream]:
     """A loop that comes to an end: each round makes a number smaller."""
-    loop = stream.app.feedback(Base, name=f"{name}.loop")
+    loop = stream.app.feedback(Base, immediate=immediate, name=f"{name}.loop")
     both = stream.union(loop, name=name)
     counted = both.custom(remember, Base, by=by, state={}, name=f"{name}.custom")
     shrunk = counted.filter(lambda t: 1 < t.n < 5, name=f"{name}.filter")
@@ -321,7 +321,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
             return (what, mine, theirs), 2 if what == "within" else 1
         case "loop":
-            return (by,), 1
+            return (by, draw(st.booleans())), 1
         case "custom":
             return (draw(st.sampled_from(("remember", "replace", "class"))), by), 1
         case "operator":

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import thalweg as tw
+from thalweg.ir.rows import unpack
 from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.loops import filter_rows, map_rows
-from thalweg.runtime.rows import rows, unpack
+from thalweg.runtime.rows import rows
 
 
 class In(tw.Tuple):

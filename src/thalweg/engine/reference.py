@@ -18,9 +18,10 @@ from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
 from thalweg.engine.loops import until_nothing_is_fed
 from thalweg.errors import InternalError, TupleError
+from thalweg.ir.canonical import canonical
 from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.logic import Logic, Submitted, acts_on_marks
+from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
 from thalweg.ir.operators import (
     DEAD_LETTER,
     MARK,
@@ -45,19 +46,18 @@ from thalweg.ir.operators import (
     fold_name,
     rank_width,
 )
+from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MIN, TupleType, conform
 from thalweg.ir.values import carried
 from thalweg.runtime import batches
 from thalweg.runtime.aggregate import period, row_fields
-from thalweg.runtime.canonical import canonical
 from thalweg.runtime.chance import chance
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.marks import passed
 from thalweg.runtime.ranks import LAST_RANK, hash_of, key_rank
-from thalweg.runtime.records import fresh
-from thalweg.runtime.rows import row_maker, rows, unpack
+from thalweg.runtime.rows import rows
 from thalweg.runtime.scalar import STEPS, fold_window
 
 Answer = dict[str, list[tuple[Any, ...]]]

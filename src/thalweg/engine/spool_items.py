@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from thalweg.errors import InputError, TupleError
 from thalweg.ir.operators import Source
-from thalweg.runtime.rows import unpack
+from thalweg.ir.rows import unpack
 
 
 class Rows(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 Submitted = tuple[int, int, Any]  # output port, rank, value
@@ -58,3 +59,11 @@ def acts_on_marks(logic: Logic) -> bool:
 
 def acts_at_end(logic: Logic) -> bool:
     return type(logic).at_end is not Logic.at_end
+
+
+def fresh(template: Logic) -> Logic:
+    """A copy of the template: the state that a key starts with."""
+    made = type(template).__new__(type(template))
+    made.__dict__.update(copy.deepcopy(template.__dict__))
+    made.config, made.now = getattr(template, "config", None), None
+    return made

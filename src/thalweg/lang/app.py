@@ -19,8 +19,9 @@ from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, FLOAT, INT, AttributeType, TupleType, accepts
 from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
-from thalweg.lang.endpoints import check_sink, check_source
+from thalweg.lang.endpoints import check_sink, check_source, declare_export, exported
 from thalweg.lang.functions import read_function, unknown_attribute
+from thalweg.lang.loops import fold_loops
 from thalweg.lang.params import current_scope
 from thalweg.lang.place import assigned_name, call_place, prefixed, user_frame
 from thalweg.lang.tuples import Tuple, check_names
@@ -43,6 +44,7 @@ class App:
         self._scope = current_scope()
         self._scope.app_modules.add(self.module)
         self._operators: list[Operator] = []
+        self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
         self._calls: list[str] = []  # the names of its composites
 
     def source(self, endpoint: SourceEndpoint, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
@@ -60,9 +62,20 @@ class App:
             ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
         )
 
-    def feedback(self, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
-        """The start of a loop: the tuples that `.feed(loop)` sends back, each in the epoch behind its own."""
+    def imported(self, export: str, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
+        """The stream that another application exports under this name; it may run before, after or beside this one."""
+        site = _Site(self, "imported", name)
+        declared = _declared(tuple_type, site)
+        endpoint = exported(export, declared, site.where)
+        declare_export(endpoint, declared)  # whoever comes first says what the type is
+        return site.stream(ops.Source(name=site.name, outputs=(declared,), where=site.where, endpoint=endpoint))
+
+    def feedback(self, tuple_type: type[Tuple], *, immediate: bool = False, name: str | None = None) -> Stream:
+        """The start of a loop: the tuples that `.feed(loop)` sends back, each in the epoch behind its own; or, with
+        `immediate`, before the next tuple enters the loop, whose operators then run one tuple at a time."""
         site = _Site(self, "feedback", name)
+        if immediate:
+            self._immediate.add(site.name)
         return site.stream(ops.Feedback(name=site.name, outputs=(_declared(tuple_type, site),), where=site.where))
 
     def graph(self) -> LogicalGraph:
@@ -93,7 +106,7 @@ class App:
                     expected="a stream with .feed(loop)",
                 )
         _check_folders(graph)
-        return graph
+        return replace(graph, operators=fold_loops(graph.operators, frozenset(self._immediate)))
 
     def _add(self, operator: Operator) -> None:
         self._operators.append(operator)
@@ -610,6 +623,14 @@ class Stream:
         """The end of a stream."""
         site = _Site(self.app, "sink", name)
         check_sink(endpoint, self.tuple_type, site.where)
+        self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
+
+    def export(self, export: str, *, name: str | None = None) -> None:
+        """Give these tuples to other applications under a name: they read them with `app.imported(name, Type)`."""
+        site = _Site(self.app, "export", name)
+        endpoint = exported(export, self.tuple_type, site.where)
+        check_sink(endpoint, self.tuple_type, site.where)
+        declare_export(endpoint, self.tuple_type)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def feed(self, loop: Stream, *, name: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -86,6 +87,33 @@ def tcp(
     _one_of("on_error", on_error, ("fail", "skip"))
     _require(_positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
     return Tcp(host, port, format, listen, on_error, retry_s)
+
+
+def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
+    """Where applications meet: a folder of Arrow files by name, below `exports/` or what THALWEG_EXPORTS names.
+
+    Beside it stands the tuple type, so that whoever imports another one is told before anything runs.
+    """
+    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
+    if not good:
+        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
+    folder = Path(os.environ.get("THALWEG_EXPORTS", "exports"))
+    declared = folder / f"{name}.type"
+    if declared.exists() and (found := declared.read_text()) != _attributes(tuple_type):
+        raise GraphError(
+            f"the exported stream {name} has another type", where=where, expected=found, found=_attributes(tuple_type)
+        )
+    return Files(str(folder / name), "arrow")
+
+
+def declare_export(endpoint: Files, tuple_type: TupleType) -> None:
+    folder = Path(endpoint.path)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.with_name(f"{folder.name}.type").write_text(_attributes(tuple_type))
+
+
+def _attributes(tuple_type: TupleType) -> str:
+    return ", ".join(f"{name}: {kind}" for name, kind in tuple_type.attributes)
 
 
 def collect() -> Collect:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.errors import Where
-from thalweg.ir.logic import Logic
+from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import (
     DEAD_LETTER,
     Aggregate,
@@ -34,6 +34,7 @@ from thalweg.ir.operators import (
     rank_width,
 )
 from thalweg.ir.plan import Route
+from thalweg.ir.rows import unpack
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime import aggregate, batches, join, loops, marks, rows
 from thalweg.runtime.aggregate import Groups
@@ -47,7 +48,7 @@ from thalweg.runtime.order import merge, slices
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.process import Ports, ProcessRun
 from thalweg.runtime.ranks import hash_of, key_rank
-from thalweg.runtime.records import ObjectTable, fresh, resource_of
+from thalweg.runtime.records import ObjectTable, resource_of
 from thalweg.runtime.state import BucketStore, State, Stored
 
 Columns = Mapping[str, Column]
@@ -136,7 +137,8 @@ class Container:
             elif isinstance(operator, Join):
                 made[name] = join.make_table(self.program.tables[name])
             elif isinstance(operator, Process) and operator.by is not None:
-                types = type_table([*self.program.input_types[name], *operator.outputs])
+                inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
+                types = type_table([*self.program.input_types[name], *operator.outputs, *inner])
                 made[name] = ObjectTable(operator, types, self._resource(operator))
         return made
 
@@ -221,7 +223,7 @@ class Container:
         operator = self.program.operators[name]
         assert isinstance(operator, FlatMap)
         into = operator.outputs[0]
-        emitted, at = self._rows(name, frame, lambda result: [rows.unpack(item, into) for item in result])
+        emitted, at = self._rows(name, frame, lambda result: [unpack(item, into) for item in result])
         counts = np.array([len(items) for items in emitted], np.int64)
         if not counts.sum():
             return None

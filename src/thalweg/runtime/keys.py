@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.runtime.canonical import canonical
+from thalweg.ir.canonical import canonical
 from thalweg.runtime.columns import Array, Coded, Column
 
 HASH_VERSION = 1

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType, conform
 from thalweg.ir.values import reviver
 from thalweg.runtime.columns import DTYPES, Coded, Column, from_values, texts
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.rows import row_maker, unpack
 
 Loop = Callable[..., None]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg.errors import CheckpointError
+from thalweg.ir.rows import row_maker
 from thalweg.ir.types import TupleType
-from thalweg.runtime.rows import row_maker
 
 TypeTable = Mapping[str, TupleType]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
 from thalweg.ir.operators import Process, rank_width
+from thalweg.ir.rows import unpack
 from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame, join_frames
@@ -17,7 +18,7 @@ from thalweg.runtime.keys import keys_of, stable_hash
 from thalweg.runtime.order import sort_order
 from thalweg.runtime.ranks import LAST_RANK
 from thalweg.runtime.records import ObjectTable, Record
-from thalweg.runtime.rows import columns_of, rows, unpack
+from thalweg.runtime.rows import columns_of, rows
 from thalweg.runtime.state import State
 
 

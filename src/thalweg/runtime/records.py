@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import CheckpointError
-from thalweg.ir.logic import Logic
+from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
 from thalweg.runtime.pickles import TypeTable, dumps, loads
 from thalweg.runtime.ranks import key_rank
@@ -86,14 +85,6 @@ class ObjectTable:
                 found=str(error),
                 hint="write `upgrade(self, attributes, version)`, or start anew with another --checkpoint",
             ) from None
-
-
-def fresh(template: Logic) -> Logic:
-    """A copy of the template: the state that a key starts with."""
-    made = type(template).__new__(type(template))
-    made.__dict__.update(copy.deepcopy(template.__dict__))
-    made.config, made.now = getattr(template, "config", None), None
-    return made
 
 
 _resources: dict[tuple[str, str], tuple[Logic, Any]] = {}

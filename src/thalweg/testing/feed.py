@@ -16,7 +16,7 @@ from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.endpoints import Collect, Feed, Items
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
-from thalweg.runtime.rows import unpack
+from thalweg.ir.rows import unpack
 
 Given = Sequence[Any]  # tuples (a tw.Tuple, a dict or a plain tuple each), or lists of tuples: one list per epoch
 Inputs = Mapping[str, Given]

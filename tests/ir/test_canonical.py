@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.runtime.test_keys import hashes, slow_hash
 from tests.values import AGAIN, BERLIN, BOXED, EAST, POINT, TWICE, VALUES, values_of
 from thalweg.engine.reference import _key
+from thalweg.ir.canonical import canonical
 from thalweg.ir.types import (
     BYTES,
     DATE,
@@ -28,7 +29,6 @@ from thalweg.ir.types import (
     optional,
 )
 from thalweg.ir.values import reviver
-from thalweg.runtime.canonical import canonical
 from thalweg.runtime.columns import from_values
 from thalweg.runtime.keys import keys_of
 
