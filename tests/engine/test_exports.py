@@ -35,7 +35,7 @@ def _exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_one_exports_the_other_imports() -> None:
     tw.run(exporting(), engine="local", max_tuples_per_epoch=4)
-    assert [row.double for row in tw.run(importing(), engine="local").tuples()] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert tw.run(importing(), engine="local").tuples() == [(0.0,), (1.0,), (2.0,), (3.0,), (4.0,)]
 
 
 def test_the_importer_may_come_first() -> None:
