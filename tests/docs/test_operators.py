@@ -30,7 +30,7 @@ from thalweg.optimize.passes import make_plan
 
 PAGE = read_page("operators.md")
 UPDATE = os.environ.get("THALWEG_UPDATE_GOLDEN") == "1"
-QUERIES = 3
+QUERIES = 1
 
 each_example = pytest.mark.parametrize("example", PAGE.examples, ids=lambda e: e.name)
 
