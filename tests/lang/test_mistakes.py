@@ -65,6 +65,30 @@ def join_on_an_unknown_attribute() -> Any:
     return ticks.join(others, window.last(), on="volume")
 
 
+def join_with_a_bad_band() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others, window.last(), band=untyped(("price", "price")))
+
+
+def barrier_with_a_name_clash() -> Any:
+    ticks, others = two_streams()
+    return ticks.barrier(others)
+
+
+class Company(tw.Tuple):
+    symbol: str
+    company: str
+
+
+class Doubled(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+def helper(t: Any) -> Any:
+    return t
+
+
 def untyped(value: Any) -> Any:
     """Past the type checker, as a user without one would write it."""
     return value
@@ -141,7 +165,35 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     ),
     (lambda: window.sliding(count=0), "sliding window: bad count", "1 or more", None),
     (lambda: window.sliding(count=3, slide=untyped(1.5)), "sliding window: bad slide", "1 or more", None),
-    (lambda: window.last(-1), "join window: bad count", "a whole number, 0 or more, or None for all", None),
+    (lambda: window.last(-1), "join window: bad count", "0 or more, or None", None),
+    (lambda: window.tumbling(count=2, time=3), "a tumbling window is of one kind", "exactly one of count=", None),
+    (lambda: window.running(by=untyped(3)), "attributes are given by their names", "a name, or several", None),
+    (lambda: source().dedup(untyped(helper)), "attributes are given by their names", None, ".map() before"),
+    (lambda: source().top_k(1, "price", window=untyped("symbol")), "not a window for top_k", "window.tumbling", None),
+    (lambda: source().sort("price"), "which tuples stand together?", "window=… or buffer=…", None),
+    (lambda: source().apply(untyped(window.last()), list), "not a window for apply", "window.sliding", None),
+    (lambda: source().union(untyped([1])), "not a stream", "a stream", None),
+    (lambda: source().barrier(untyped(None)), "not a stream", "a stream", None),
+    (lambda: source().custom(untyped(Doubled), Tick), "a class, not an object", "derived from tw.Operator", "Doubled("),
+    (lambda: source().custom(untyped(3), Tick), "custom: no code", "a function of a tuple", None),
+    (lambda: tw.operator(untyped(Doubled), source(), into=Tick), "a class, not an object", None, "Doubled(…)"),
+    (lambda: tw.operator(untyped(helper), source(), into=Tick), "tw.operator: no operator", "tw.Operator", None),
+    (lambda: tw.operator(Doubled(), into=Tick), "tw.operator: no input", "one stream or more", None),
+    (lambda: source().late, "the stream source has no late tuples", "a window by time", None),
+    (lambda: source().dead_letters, "the stream source has no dead letters", 'on_error="dead_letter"', None),
+    (lambda: source().event_time("volume", lateness=untyped("5 s")), "event_time: bad lateness", "a timedelta", None),
+    (lambda: source().event_time("volume", step=0), "event_time: bad step", "1 or more", None),
+    (
+        lambda: source().aggregate(window.tumbling(delta=1, on="kind"), n=agg.count()),
+        "a delta in kind",
+        "a number",
+        None,
+    ),
+    (lambda: source().split_randomly(untyped(["a"]), seed=1), "split_randomly: bad shares", "numbers", None),
+    (lambda: source().split_randomly([1], seed=untyped("a")), "split_randomly: bad seed", "an int", None),
+    (join_with_a_bad_band, "join: bad band", "(attribute, distance)", None),
+    (barrier_with_a_name_clash, "both sides of the barrier have symbol, price", None, "before the barrier"),
+    (lambda: source().lookup(untyped({"A": 1}), Company, on="symbol"), "something else than rows", "Company(", None),
     (join_with_a_name_clash, "both sides of the join have price", "different names", "rename them"),
     (join_by_another_type, "disagree on the type of volume", "int", None),
     (join_kept_by_another_key, "kept by another key", None, None),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, described
 from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.lang.place import call_place, user_frame
@@ -37,7 +37,19 @@ def names(by: Names) -> tuple[str, ...]:
     """Attribute names, given as one name, several, or none."""
     if by is None:
         return ()
-    return (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(by, str):
+        return (by,)
+    found = tuple(by) if isinstance(by, Iterable) else (by,)
+    for name in found:
+        if not isinstance(name, str):
+            raise GraphError(
+                "attributes are given by their names",
+                where=call_place(user_frame()),
+                expected="a name, or several",
+                found=described(name),
+                hint="a value that must be computed: in a .map() before" if callable(name) else None,
+            )
+    return found
 
 
 def running(*, by: Names = None) -> Running:
@@ -134,4 +146,9 @@ def _delta(kind: str, delta: Any, on: str) -> Any:
 def _exactly_one(kind: str, **given: object) -> None:
     found = [name for name, value in given.items() if value is not None]
     if len(found) != 1:
-        raise _bad(kind, "kind", f"one of {', '.join(given)}", ", ".join(found) or "none")
+        raise GraphError(
+            f"a {kind} window is of one kind",
+            where=call_place(user_frame()),
+            expected=f"exactly one of {', '.join(f'{name}=' for name in given)}",
+            found=", ".join(f"{name}=" for name in found) or "none of them",
+        )
