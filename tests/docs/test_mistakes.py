@@ -19,9 +19,7 @@ PAGE = read_page("mistakes.md")
 UPDATE = os.environ.get("THALWEG_UPDATE_GOLDEN") == "1"
 
 
-def printed(
-    folder: Path, example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
+def printed(folder: Path, example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     """What `thalweg run` prints as an error, files named as from the folder of the application."""
     PAGE.write_inputs(folder)
     file = folder / "app.py"
@@ -59,7 +57,9 @@ def test_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 def test_the_table_lists_them_all() -> None:
     listed = re.findall(r"^\| \[[^]]*\]\(#([^)]*)\)", PAGE.text, re.MULTILINE)
-    titles = [h for h in headings(PAGE.text.partition("## In the program")[2]) if h not in ("in-the-input", "at-a-tuple")]
+    titles = [
+        h for h in headings(PAGE.text.partition("## In the program")[2]) if h not in ("in-the-input", "at-a-tuple")
+    ]
     assert listed == titles
     assert len(listed) == len(PAGE.examples) >= 20
 
