@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thalweg.cli.load import load_app
+from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Files, Operator, Sink, Source
+from thalweg.ir.operators import Operator, Sink, Source
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thalweg.ir.endpoints import Collect, Files
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Collect, Files
 
 Rows = Sequence[tuple[Any, ...]]
 

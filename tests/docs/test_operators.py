@@ -24,8 +24,9 @@ from thalweg.engine.compare import first_difference
 from thalweg.engine.reference import Reference
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.explain import cut_invariance
+from thalweg.ir.endpoints import Collect, Files
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Collect, Files, Sink, StreamRef
+from thalweg.ir.operators import Sink, StreamRef
 from thalweg.optimize.passes import make_plan
 
 PAGE = read_page("operators.md")
