@@ -18,7 +18,6 @@ import thalweg as tw
 from tests.docs.pages import Example, graph_of, headings, read_page
 from tests.docs.shown import shown
 from thalweg import agg, window
-from thalweg.engine.check import sample_log
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.compare import first_difference
 from thalweg.engine.reference import Reference
@@ -27,6 +26,7 @@ from thalweg.explain import cut_invariance
 from thalweg.ir.endpoints import Collect, Files
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink, StreamRef
+from thalweg.ir.plan import PhysicalPlan
 from thalweg.optimize.passes import make_plan
 
 PAGE = read_page("operators.md")
@@ -41,10 +41,8 @@ def graph_in(folder: Path, example: Example) -> LogicalGraph:
     return graph_of(PAGE.write_example(example, folder))
 
 
-def run(graph: LogicalGraph, **options: int | str) -> RunResult:
-    per_epoch = int(options.pop("per_epoch", 1000))
-    plan = make_plan(graph, **options)  # type: ignore[arg-type]
-    return run_local(plan, RunOptions(max_tuples_per_epoch=per_epoch, overwrite=True), lambda report: None)
+def run(plan: PhysicalPlan, checkpoint: Path, per_epoch: int = 1000) -> RunResult:
+    return run_local(plan, RunOptions(checkpoint, max_tuples_per_epoch=per_epoch, overwrite=True), lambda report: None)
 
 
 def page_text(graph: LogicalGraph, result: RunResult) -> str:
@@ -63,16 +61,15 @@ def collecting(graph: LogicalGraph) -> list[Sink]:
 def test_local(tmp_path: Path, example: Example) -> None:
     """What the page shows; the same from other plans, and, where they may not matter, from other cuts."""
     graph = graph_in(tmp_path, example)
-    result = run(graph)
+    first, second = tmp_path / "first", tmp_path / "second"
+    plain = run(make_plan(graph), first)
     assert example.output, "the page shows nothing"
-    assert page_text(graph, result) == example.output
-    log = sample_log(graph, 1000, 1000)
-    expected = Reference(graph).run(log)
-    per_epoch = 3 if cut_invariance(graph)[0] else 1000
-    results = [result, run(graph, degree=3, fuse="none", per_epoch=per_epoch)]
-    for found in results:
-        for sink in found.collected:
-            assert first_difference(expected[sink], found.tuples(sink)) is None, sink
+    assert page_text(graph, plain) == example.output
+    expected = Reference(graph).run(Checkpoint(first).log)
+    other = run(make_plan(graph, degree=3, fuse="none"), second, 3 if cut_invariance(graph)[0] else 1000)
+    for sink in plain.collected:
+        assert first_difference(expected[sink], plain.tuples(sink)) is None, sink
+        assert first_difference(expected[sink], other.tuples(sink)) is None, sink
 
 
 @pytest.mark.skipif(not UPDATE, reason="writes the outputs of the page anew")
@@ -80,7 +77,7 @@ def test_update(tmp_path: Path) -> None:
     outputs = {}
     for number, example in enumerate(PAGE.examples):
         graph = graph_in(tmp_path / str(number), example)
-        outputs[example.name] = page_text(graph, run(graph))
+        outputs[example.name] = page_text(graph, run(make_plan(graph), tmp_path / str(number) / "checkpoint"))
     PAGE.file.write_text(PAGE.with_outputs(outputs))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -68,6 +68,21 @@ def join_on_an_unknown_attribute() -> Any:
 def join_with_a_bad_band() -> Any:
     ticks, others = two_streams()
     return ticks.join(others, window.last(), band=untyped(("price", "price")))
+
+
+def joined_within_another_unit() -> Any:
+    ticks = source().event_time("volume")
+    return ticks.join(ticks, window.within(timedelta(seconds=1)), on="symbol")
+
+
+def joined_within_two_times() -> Any:
+    ticks = source().event_time("volume")
+    return ticks.join(ticks, window.within(1), mine=window.within(2), on="symbol")
+
+
+class Dated(tw.Tuple):
+    when: datetime
+    n: int
 
 
 def barrier_with_a_name_clash() -> Any:
@@ -191,6 +206,28 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     ),
     (lambda: source().split_randomly(untyped(["a"]), seed=1), "split_randomly: bad shares", "numbers", None),
     (lambda: source().split_randomly([1], seed=untyped("a")), "split_randomly: bad seed", "an int", None),
+    (
+        lambda: source().event_time("volume", lateness=timedelta(seconds=1)),
+        "another unit than the event time",
+        "an int, in the unit of volume",
+        None,
+    ),
+    (
+        lambda: source().event_time("volume").aggregate(window.tumbling(time=timedelta(seconds=1)), n=agg.count()),
+        "another unit than the event time",
+        "an int",
+        None,
+    ),
+    (
+        lambda: source(Dated).event_time("when").top_k(1, "n", window=window.sliding(time=10)),
+        "another unit than the event time",
+        "a timedelta",
+        None,
+    ),
+    (lambda: source(Dated).event_time("when").dedup("n", within=10), "another unit than the event time", None, None),
+    (joined_within_another_unit, "another unit than the event time", "an int", None),
+    (joined_within_two_times, "a join within two times", "the same time on both sides", None),
+    (lambda: window.sliding(time=10, slide=timedelta(seconds=1)), "sliding window: bad slide", "in its unit", None),
     (join_with_a_bad_band, "join: bad band", "(attribute, distance)", None),
     (barrier_with_a_name_clash, "both sides of the barrier have symbol, price", None, "before the barrier"),
     (lambda: source().lookup(untyped({"A": 1}), Company, on="symbol"), "something else than rows", "Company(", None),

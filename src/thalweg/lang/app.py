@@ -180,6 +180,7 @@ class _Site:
             if not stream.timed:
                 self.time_attribute(stream)
             stream._check_attributes((time,), self)
+            self.check_unit(stream, time, spec.clock)
             return replace(spec, on=time)
         if spec.punctuations is not None and (stream.marks is None or stream.timed):
             raise GraphError(
@@ -195,6 +196,17 @@ class _Site:
                     f"a delta in {spec.on}, which is no number", where=self.where, expected="a number", found=str(kind)
                 )
         return spec
+
+    def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
+        """A length of time is in the unit of the attribute: 10 could be seconds, for a datetime it would be 10 µs."""
+        kind = stream.tuple_type.get(attribute)
+        if clock != (kind == DATETIME):
+            raise GraphError(
+                "a length of time in another unit than the event time",
+                where=self.where,
+                expected="a timedelta" if kind == DATETIME else f"an int, in the unit of {attribute}",
+                found="a timedelta" if clock else "an int",
+            )
 
     def marks_of(self, streams: list[Stream]) -> StreamRef | None:
         """The marks of several streams together; None if they have different ones."""
@@ -439,6 +451,9 @@ class Stream:
                     expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
                     found=repr(value),
                 )
+        for given in (lateness or None, step):
+            if given is not None:
+                site.check_unit(self, attribute, isinstance(given, dt.timedelta))
         operator = ops.EventTime(
             name=site.name,
             inputs=(self.ref,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,8 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     key = _attributes(stream, by, site, "dedup")
     logic = Dedup()
     time = "" if within is None else site.time_attribute(stream)
+    if within is not None:
+        site.check_unit(stream, time, isinstance(within, dt.timedelta))
     logic.config = DedupConfig(None if within is None else duration(within), time)
     return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
 
@@ -143,6 +146,17 @@ def windowed_join(
         where = chosen if where is None else _Both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
+    if isinstance(theirs, Within) and isinstance(mine, Within) and theirs != mine:
+        raise GraphError(
+            "a join within two times",
+            where=site.where,
+            expected="the same time on both sides: it is how far the tuples of a pair are apart",
+            found=f"{theirs.size} and {mine.size}",
+        )
+    for side in (theirs, mine):
+        if isinstance(side, Within):
+            site.check_unit(stream, site.time_attribute(stream), side.clock)
+            site.check_unit(other, site.time_attribute(other), side.clock)
     counts = [w.count if isinstance(w, Last) else None for w in (mine if mine is not None else Last(0, ()), theirs)]
     output = joined_type(site.name, stream.tuple_type, other.tuple_type, on, site)
     theirs_names = tuple(n for n in output.names if n not in stream.tuple_type.names)

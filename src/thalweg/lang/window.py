@@ -31,6 +31,7 @@ class Within:
     """The tuples whose event time is no further away than this."""
 
     size: int
+    clock: bool = False  # given as a timedelta
 
 
 def names(by: Names) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def tumbling(
         return Tumbling(_whole("tumbling", "count", count), names(by))
     if time is not None:
         size = _stretch("tumbling", "time", time)
-        return WindowSpec(names(by), size=size, step=size, on=on)
+        return WindowSpec(names(by), size=size, step=size, on=on, clock=isinstance(time, dt.timedelta))
     if delta is not None:
         return WindowSpec(names(by), delta=_delta("tumbling", delta, on), on=on)
     return WindowSpec(names(by), punctuations=1)
@@ -95,10 +96,11 @@ def sliding(
     _exactly_one("sliding", count=count, time=time, delta=delta, punctuations=punctuations)
     if time is not None:
         size = _stretch("sliding", "time", time)
-        step = size if slide is None else _stretch("sliding", "slide", slide)
-        if step > size:
-            raise _bad("sliding", "slide", f"at most the window's size, {size}", repr(slide))
-        return WindowSpec(names(by), slides=True, size=size, step=step, on=on)
+        slide = time if slide is None else slide
+        step, clock = _stretch("sliding", "slide", slide), isinstance(time, dt.timedelta)
+        if step > size or isinstance(slide, dt.timedelta) != clock:
+            raise _bad("sliding", "slide", f"at most the window's size, {time!r}, and in its unit", repr(slide))
+        return WindowSpec(names(by), slides=True, size=size, step=step, on=on, clock=clock)
     if punctuations is not None:
         return WindowSpec(names(by), slides=True, punctuations=_whole("sliding", "punctuations", punctuations))
     every = 1 if slide is None else _whole("sliding", "slide", slide)
@@ -116,7 +118,7 @@ def last(count: int | None = 1, *, by: Names = None) -> Last:
 
 def within(time: Duration) -> Within:
     """For joins: the tuples whose event times are at most this far apart."""
-    return Within(_stretch("join", "time", time))
+    return Within(_stretch("join", "time", time), isinstance(time, dt.timedelta))
 
 
 def _bad(kind: str, label: str, expected: str, found: str) -> GraphError:
