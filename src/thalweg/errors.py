@@ -151,6 +151,14 @@ class ThalwegWarning(UserWarning):
     """Something that is allowed and that the user may not have meant."""
 
 
+def described(value: object) -> str:
+    """A value that does not belong where it was found. Functions and classes by name: an address says nothing."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = getattr(value, "__name__", None)
+    return f"the function {name}" if callable(value) and name else repr(value)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint for an unknown name, or None when nothing known resembles it."""
     close = difflib.get_close_matches(name, list(known), n=1)

@@ -43,7 +43,7 @@ def test_the_importer_may_come_first() -> None:
 
 
 def test_another_type_is_refused() -> None:
-    exporting()
+    tw.run(exporting(), engine="local")
 
     class Other(tw.Tuple):
         i: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -63,6 +63,45 @@ def join_kept_by_another_key() -> Any:
 def join_on_an_unknown_attribute() -> Any:
     ticks, others = two_streams()
     return ticks.join(others, window.last(), on="volume")
+
+
+def join_with_a_bad_band() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others, window.last(), band=untyped(("price", "price")))
+
+
+def joined_within_another_unit() -> Any:
+    ticks = source().event_time("volume")
+    return ticks.join(ticks, window.within(timedelta(seconds=1)), on="symbol")
+
+
+def joined_within_two_times() -> Any:
+    ticks = source().event_time("volume")
+    return ticks.join(ticks, window.within(1), mine=window.within(2), on="symbol")
+
+
+class Dated(tw.Tuple):
+    when: datetime
+    n: int
+
+
+def barrier_with_a_name_clash() -> Any:
+    ticks, others = two_streams()
+    return ticks.barrier(others)
+
+
+class Company(tw.Tuple):
+    symbol: str
+    company: str
+
+
+class Doubled(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+def helper(t: Any) -> Any:
+    return t
 
 
 def untyped(value: Any) -> Any:
@@ -141,7 +180,57 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     ),
     (lambda: window.sliding(count=0), "sliding window: bad count", "1 or more", None),
     (lambda: window.sliding(count=3, slide=untyped(1.5)), "sliding window: bad slide", "1 or more", None),
-    (lambda: window.last(-1), "join window: bad count", "a whole number, 0 or more, or None for all", None),
+    (lambda: window.last(-1), "join window: bad count", "0 or more, or None", None),
+    (lambda: window.tumbling(count=2, time=3), "a tumbling window is of one kind", "exactly one of count=", None),
+    (lambda: window.running(by=untyped(3)), "attributes are given by their names", "a name, or several", None),
+    (lambda: source().dedup(untyped(helper)), "attributes are given by their names", None, ".map() before"),
+    (lambda: source().top_k(1, "price", window=untyped("symbol")), "not a window for top_k", "window.tumbling", None),
+    (lambda: source().sort("price"), "which tuples stand together?", "window=… or buffer=…", None),
+    (lambda: source().apply(untyped(window.last()), list), "not a window for apply", "window.sliding", None),
+    (lambda: source().union(untyped([1])), "not a stream", "a stream", None),
+    (lambda: source().barrier(untyped(None)), "not a stream", "a stream", None),
+    (lambda: source().custom(untyped(Doubled), Tick), "a class, not an object", "derived from tw.Operator", "Doubled("),
+    (lambda: source().custom(untyped(3), Tick), "custom: no code", "a function of a tuple", None),
+    (lambda: tw.operator(untyped(Doubled), source(), into=Tick), "a class, not an object", None, "Doubled(…)"),
+    (lambda: tw.operator(untyped(helper), source(), into=Tick), "tw.operator: no operator", "tw.Operator", None),
+    (lambda: tw.operator(Doubled(), into=Tick), "tw.operator: no input", "one stream or more", None),
+    (lambda: source().late, "the stream source has no late tuples", "a window by time", None),
+    (lambda: source().dead_letters, "the stream source has no dead letters", 'on_error="dead_letter"', None),
+    (lambda: source().event_time("volume", lateness=untyped("5 s")), "event_time: bad lateness", "a timedelta", None),
+    (lambda: source().event_time("volume", step=0), "event_time: bad step", "1 or more", None),
+    (
+        lambda: source().aggregate(window.tumbling(delta=1, on="kind"), n=agg.count()),
+        "a delta in kind",
+        "a number",
+        None,
+    ),
+    (lambda: source().split_randomly(untyped(["a"]), seed=1), "split_randomly: bad shares", "numbers", None),
+    (lambda: source().split_randomly([1], seed=untyped("a")), "split_randomly: bad seed", "an int", None),
+    (
+        lambda: source().event_time("volume", lateness=timedelta(seconds=1)),
+        "another unit than the event time",
+        "an int, in the unit of volume",
+        None,
+    ),
+    (
+        lambda: source().event_time("volume").aggregate(window.tumbling(time=timedelta(seconds=1)), n=agg.count()),
+        "another unit than the event time",
+        "an int",
+        None,
+    ),
+    (
+        lambda: source(Dated).event_time("when").top_k(1, "n", window=window.sliding(time=10)),
+        "another unit than the event time",
+        "a timedelta",
+        None,
+    ),
+    (lambda: source(Dated).event_time("when").dedup("n", within=10), "another unit than the event time", None, None),
+    (joined_within_another_unit, "another unit than the event time", "an int", None),
+    (joined_within_two_times, "a join within two times", "the same time on both sides", None),
+    (lambda: window.sliding(time=10, slide=timedelta(seconds=1)), "sliding window: bad slide", "in its unit", None),
+    (join_with_a_bad_band, "join: bad band", "(attribute, distance)", None),
+    (barrier_with_a_name_clash, "both sides of the barrier have symbol, price", None, "before the barrier"),
+    (lambda: source().lookup(untyped({"A": 1}), Company, on="symbol"), "something else than rows", "Company(", None),
     (join_with_a_name_clash, "both sides of the join have price", "different names", "rename them"),
     (join_by_another_type, "disagree on the type of volume", "int", None),
     (join_kept_by_another_key, "kept by another key", None, None),

@@ -124,7 +124,6 @@ def _marked(stream: tw.Stream, kind: str, name: str) -> tw.Stream:
 
 def _letters(stream: tw.Stream, name: str) -> tw.Stream:
     """Dead letters as `Base` tuples."""
-    assert stream.dead_letters is not None
     return stream.dead_letters.map(
         lambda t: Base(len(t.tuple), len(t.error), 0.5, 1.5, t.error, t.operator, False), Base, name=f"{name}.letters"
     )
@@ -138,7 +137,7 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             marked = _marked(first, which, name)
             fields: dict[str, Any] = {f: WIDER[f][pick % len(WIDER[f])] for f, pick in picks}
             made = marked.aggregate(_window(which, size, step, by), name=name, **fields)
-            return [made] if made.late is None else [made, made.late]
+            return [made] if made.beside_late is None else [made, made.late]
         case "apply", (which, size, step, by, what):
             return _applied(_marked(first, which, name), name, _window(which, size, step, by), what)
         case "event_time", (lateness,):
@@ -190,7 +189,7 @@ def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[t
             made = stream.skyline(most="y", least="n", window=chosen, name=name)
         case _:
             made = stream.apply(chosen, lambda rows: rows[::2], Base, name=name)
-    return [made] if made.late is None else [made, made.late]
+    return [made] if made.beside_late is None else [made, made.late]
 
 
 def _looped(stream: tw.Stream, name: str, by: tuple[str, ...], immediate: bool) -> Iterable[tw.Stream]:
@@ -237,7 +236,7 @@ def _joined(name: str, what: str, mine: Any, theirs: Any, inputs: list[tw.Stream
     else:
         made = left.join(right, window.last(theirs), mine=own, on={"k": "rk"}, name=name)
     joined = made.map(back, Base, name=f"{name}.back")
-    return [joined] if made.late is None else [joined, made.late]
+    return [joined] if made.beside_late is None else [joined, made.late]
 
 
 def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.Stream:
@@ -270,7 +269,7 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
         case "split":
             made = stream.split(chosen, 3, on_error=policy, name=name)
             both = made[0].union(*made[1:], name=f"{name}.union")
-            return tw.Stream(both.app, both.ref, both.tuple_type, dead_letters=made[0].dead_letters)
+            return tw.Stream(both.app, both.ref, both.tuple_type, beside_letters=made[0].beside_letters)
     others = {f: WIDER[f][-1] for f in "insykb" if f != "x"}
     fields: dict[str, Any] = {"x": chosen, **others}
     ordered = {f: fields[f] for f in ("i", "n", "x", "y", "s", "k", "b")}

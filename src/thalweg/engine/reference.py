@@ -300,7 +300,7 @@ class Reference:
         logic._submitted = submitted
         logic.now = self.now.get(operator.name)
         logic.process(row, port)
-        results = [(p, unpack(value, operator.outputs[p])) for p, _, value in submitted]
+        results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
         return [(p, self._make(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
 
@@ -326,7 +326,7 @@ class Reference:
             logic._submitted = submitted
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
-                results = [(p, r, unpack(value, operator.outputs[p])) for p, r, value in submitted]
+                results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
             except Exception as error:
                 what = "the end" if time is None else f"the mark {time}"
                 emitted += [

@@ -21,7 +21,7 @@ from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import Collect, Console, Discard, Feed, Files, Tcp
+from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import AttributeType, TupleType
@@ -29,7 +29,7 @@ from thalweg.runtime.columns import Column, to_arrow, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored, to_stored
 
-_OWNER, _DONE = "_thalweg.json", "_SUCCESS"
+_DONE = "_SUCCESS"
 
 
 class SinkWriter(Protocol):
@@ -59,12 +59,12 @@ class FileSink:
 
     def claim(self, run: str, *, overwrite: bool) -> None:
         """Make sure that the folder holds no other run's output."""
-        owner = self.folder / _OWNER
+        owner = self.folder / OWNER_FILE
         if owner.exists() and json.loads(owner.read_bytes())["run"] == run:
             remove_leftovers(self.folder)
             return
         present = sorted(self.folder.iterdir()) if self.folder.exists() else []
-        strangers = [p for p in present if p.name != _OWNER and not is_leftover(p)]
+        strangers = [p for p in present if p.name != OWNER_FILE and not is_leftover(p)]
         ours = [p for p in strangers if p.name.startswith("epoch-") or p.name == _DONE]
         if strangers and not (overwrite and ours == strangers):
             raise CheckpointError(
@@ -74,7 +74,7 @@ class FileSink:
             )
         for path in ours:
             path.unlink()
-        write_atomically(owner, json.dumps({"run": run}).encode())
+        write_atomically(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode())
         remove_leftovers(self.folder)
 
     def _file(self, epoch: int) -> Path:

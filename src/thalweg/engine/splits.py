@@ -104,6 +104,8 @@ def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
     elif root.is_dir():
         suffixes = SUFFIXES[endpoint.format]
         found = [p for p in sorted(root.iterdir()) if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
+    elif endpoint.exported and not root.exists():
+        found = []  # who exports has not started yet
     else:
         raise InputError(
             "the source's folder does not exist",

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+OWNER_FILE = "_thalweg.json"  # in a sink's folder: whose it is, and of which type
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -13,6 +15,7 @@ class Files:
 
     path: str
     format: str
+    exported: bool = False  # a folder in which applications meet: it may not be there yet
 
 
 @dataclass(frozen=True, slots=True)

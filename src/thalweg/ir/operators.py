@@ -331,6 +331,12 @@ class Process(Operator):
     timed: bool = False  # marks carry event time: one that does not move it on is none
     results: int = 1
 
+    def result_type(self, port: int) -> TupleType:
+        """The type of an output port that code may submit to; behind those come ports for marks and dead letters."""
+        if type(port) is not int or not 0 <= port < self.results:
+            raise ValueError(f"expected a port in 0..{self.results - 1}, found {port!r}")
+        return self.outputs[port]
+
     @property
     def kind(self) -> str:
         return self.word

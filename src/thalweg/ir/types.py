@@ -147,9 +147,13 @@ class TupleType:
             if kind.fields is not None:
                 yield from kind.fields.classes()
 
+    @property
+    def shown(self) -> str:
+        """The attributes, without the type's own name."""
+        return ", ".join(f"{name}: {kind}" for name, kind in self.attributes)
+
     def __str__(self) -> str:
-        inner = ", ".join(f"{name}: {kind}" for name, kind in self.attributes)
-        return f"{self.name}({inner})"
+        return f"{self.name}({self.shown})"
 
 
 def accepts(declared: AttributeType, found: AttributeType) -> bool:

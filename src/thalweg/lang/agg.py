@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, described
 from thalweg.ir.expr import Attr, Const, Expr
 from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.operators import Fold, Function, fold_name
@@ -213,7 +213,13 @@ class FoldTable:
                         hint="make them fields of their own and combine them in a .map() behind",
                     )
                 return found
-        raise GraphError("not an aggregate", where=self.where, expected="agg.…", found=repr(aggregate))
+        raise GraphError(
+            "not an aggregate",
+            where=self.where,
+            expected="agg.count(), agg.sum(…) or another of agg, or a combination of them",
+            found=described(aggregate),
+            hint=f"agg.any({aggregate!r}), for a key" if isinstance(aggregate, str) else None,
+        )
 
     def _number(self, value: object) -> Const:
         if type(value) is float or (type(value) is int and INT64_MIN <= value <= INT64_MAX):

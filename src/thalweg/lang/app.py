@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, described, did_you_mean
 from thalweg.ir import operators as ops
 from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Apply, Expr, Record
@@ -16,10 +17,10 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Function, Operator, StreamRef
 from thalweg.ir.times import duration
-from thalweg.ir.types import DATETIME, FLOAT, INT, AttributeType, TupleType, accepts
+from thalweg.ir.types import BOOL, DATETIME, FLOAT, INT, STR, AttributeType, TupleType, accepts
 from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
-from thalweg.lang.endpoints import check_sink, check_source, declare_export, exported
+from thalweg.lang.endpoints import check_sink, check_source, exported
 from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.loops import fold_loops
 from thalweg.lang.params import current_scope
@@ -67,7 +68,6 @@ class App:
         site = _Site(self, "imported", name)
         declared = _declared(tuple_type, site)
         endpoint = exported(export, declared, site.where)
-        declare_export(endpoint, declared)  # whoever comes first says what the type is
         return site.stream(ops.Source(name=site.name, outputs=(declared,), where=site.where, endpoint=endpoint))
 
     def feedback(self, tuple_type: type[Tuple], *, immediate: bool = False, name: str | None = None) -> Stream:
@@ -132,7 +132,10 @@ class _Site:
         name = prefixed(word(name, "operator", self.where))
         if name in taken:
             raise GraphError(
-                f"two operators are called {name}", where=self.where, found=f"the first stands at {taken[name].where}"
+                f"two operators are called {name}",
+                where=self.where,
+                found=f"the first stands at {taken[name].where}",
+                hint="sinks are operators too; name= may be left out",
             )
         return name
 
@@ -150,7 +153,7 @@ class _Site:
             made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
         if operator.dead_port is not None:
             letters = Stream(self.app, StreamRef(operator.name, operator.dead_port), DEAD_LETTER)
-            made = replace(made, dead_letters=letters)
+            made = replace(made, beside_letters=letters)
         return made
 
     def policy(self, on_error: str) -> tuple[str, tuple[TupleType, ...]]:
@@ -177,7 +180,7 @@ class _Site:
                 expected="a stream behind .event_time(attribute), with that attribute"
                 + (f" ({stream.time})" if stream.time else ""),
                 found=str(stream.tuple_type),
-                hint='ticks.event_time("time", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
+                hint='.event_time("attribute", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
             )
         return stream.time
 
@@ -189,16 +192,33 @@ class _Site:
             if not stream.timed:
                 self.time_attribute(stream)
             stream._check_attributes((time,), self)
+            self.check_unit(stream, time, spec.clock)
             return replace(spec, on=time)
         if spec.punctuations is not None and (stream.marks is None or stream.timed):
             raise GraphError(
                 f"the stream {stream.ref} has no punctuation",
                 where=self.where,
                 expected="a stream behind .punctor(…)",
+                hint=".punctor(lambda t: …), true for the tuples that end a window",
             )
         if spec.on:
             stream._check_attributes((spec.on,), self)
+            if (kind := stream.tuple_type.get(spec.on)) in (STR, BOOL):
+                raise GraphError(
+                    f"a delta in {spec.on}, which is no number", where=self.where, expected="a number", found=str(kind)
+                )
         return spec
+
+    def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
+        """A length of time is in the unit of the attribute: 10 could be seconds, for a datetime it would be 10 µs."""
+        kind = stream.tuple_type.get(attribute)
+        if clock != (kind == DATETIME):
+            raise GraphError(
+                "a length of time in another unit than the event time",
+                where=self.where,
+                expected="a timedelta" if kind == DATETIME else f"an int, in the unit of {attribute}",
+                found="a timedelta" if clock else "an int",
+            )
 
     def marks_of(self, streams: list[Stream]) -> StreamRef | None:
         """The marks of several streams together; None if they have different ones."""
@@ -273,7 +293,7 @@ class _Site:
 
 @dataclass(frozen=True)
 class Stream:
-    """The tuples of one output port. `late` and `dead_letters` are streams beside it, where there are such tuples."""
+    """The tuples of one output port."""
 
     app: App
     ref: StreamRef
@@ -281,14 +301,36 @@ class Stream:
     marks: StreamRef | None = None  # punctuation or event time
     time: str = ""  # the attribute with the event time
     timed: bool = False
-    late: Stream | None = field(default=None, compare=False, repr=False)
-    dead_letters: Stream | None = field(default=None, compare=False, repr=False)
+    beside_late: Stream | None = field(default=None, compare=False, repr=False)
+    beside_letters: Stream | None = field(default=None, compare=False, repr=False)
 
     def _site(self, kind: str, name: str | None) -> _Site:
         return _Site(self.app, kind, name)
 
     def with_late(self, late: Stream) -> Stream:
-        return replace(self, late=late)
+        return replace(self, beside_late=late)
+
+    @property
+    def late(self) -> Stream:
+        """Behind a window or join by time: the tuples that came too late for all their windows."""
+        if self.beside_late is None:
+            raise GraphError(
+                f"the stream {self.ref} has no late tuples beside it",
+                where=call_place(user_frame()),
+                expected="the result of an operator with a window by time",
+            )
+        return self.beside_late
+
+    @property
+    def dead_letters(self) -> Stream:
+        """Behind an operator with on_error="dead_letter": the tuples on which it failed, with the error."""
+        if self.beside_letters is None:
+            raise GraphError(
+                f"the stream {self.ref} has no dead letters beside it",
+                where=call_place(user_frame()),
+                expected='the result of an operator with on_error="dead_letter"',
+            )
+        return self.beside_letters
 
     apply = library.apply
     sort = library.sort
@@ -413,8 +455,17 @@ class Stream:
                 expected=" or ".join(map(str, TIME_TYPES)),
                 found=str(self.tuple_type.get(attribute)),
             )
-        if duration(lateness) < 0 or (step is not None and duration(step) < 1):
-            raise GraphError("event_time: bad lateness or step", where=site.where, expected="a positive duration")
+        for label, value, least in (("lateness", lateness, 0), ("step", 1 if step is None else step, 1)):
+            if not isinstance(value, int | dt.timedelta) or duration(value) < least:
+                raise GraphError(
+                    f"event_time: bad {label}",
+                    where=site.where,
+                    expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
+                    found=repr(value),
+                )
+        for given in (lateness or None, step):
+            if given is not None:
+                site.check_unit(self, attribute, isinstance(given, dt.timedelta))
         operator = ops.EventTime(
             name=site.name,
             inputs=(self.ref,),
@@ -465,10 +516,15 @@ class Stream:
         """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
         site = _Site(self.app, "split_randomly", name)
         given = list(shares)
-        if not given or any(share < 0 for share in given) or not sum(given) > 0:
+        if not all(isinstance(share, int | float) and share >= 0 for share in given) or not sum(given) > 0:
             raise GraphError(
-                "split_randomly: bad shares", where=site.where, expected="numbers, 0 or more", found=repr(given)
+                "split_randomly: bad shares",
+                where=site.where,
+                expected="numbers, 0 or more, not all of them 0",
+                found=repr(given),
             )
+        if type(seed) is not int:
+            raise GraphError("split_randomly: bad seed", where=site.where, expected="an int", found=repr(seed))
         bounds = tuple(sum(given[: i + 1]) / sum(given) for i in range(len(given)))
         operator = ops.RandomSplit(
             name=site.name,
@@ -491,7 +547,13 @@ class Stream:
             raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
         read = read_function(function, self.tuple_type, site.where)
         if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
-            raise GraphError("split: the function names a port", where=site.where, expected=f"an int in 0..{ports - 1}")
+            raise GraphError(
+                "split: the function names a port",
+                where=site.where,
+                expected=f"an int in 0..{ports - 1}",
+                found="a dict" if isinstance(read.expr, Record) else f"a {read.expr.type}",
+                hint="0 if … else 1" if ports == 2 else None,
+            )
         operator = ops.Split(
             name=site.name,
             inputs=(self.ref,),
@@ -514,6 +576,7 @@ class Stream:
                     where=site.where,
                     expected=str(self.tuple_type),
                     found=str(other.tuple_type),
+                    hint="a .map() of one of them to the attributes of the other, in their order",
                 )
         refs = (self.ref, *(other.ref for other in others))
         marks = site.marks_of([self, *others])
@@ -532,8 +595,8 @@ class Stream:
             raise GraphError(
                 "not a window for an aggregate",
                 where=site.where,
-                expected="window.running, window.tumbling or window.sliding",
-                found=repr(window),
+                expected="window.running(…), window.tumbling(…) or window.sliding(…)",
+                found=described(window),
             )
         if not fields:
             raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
@@ -585,7 +648,7 @@ class Stream:
                 "not a window for a join",
                 where=site.where,
                 expected="window.last(count, by=…) or window.within(time)",
-                found=repr(window if not isinstance(window, Last | Within) else mine),
+                found=described(window if not isinstance(window, Last | Within) else mine),
             )
         key = tuple(on) if isinstance(on, Mapping) else names(on)
         theirs = tuple(on.values()) if isinstance(on, Mapping) else key
@@ -630,7 +693,6 @@ class Stream:
         site = _Site(self.app, "export", name)
         endpoint = exported(export, self.tuple_type, site.where)
         check_sink(endpoint, self.tuple_type, site.where)
-        declare_export(endpoint, self.tuple_type)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def feed(self, loop: Stream, *, name: str | None = None) -> None:
@@ -661,9 +723,14 @@ class Stream:
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=Feed(start.name)))
 
     def _same_app(self, other: Stream, site: _Site) -> None:
+        if not isinstance(other, Stream):
+            raise GraphError("not a stream", where=site.where, expected="a stream", found=described(other))
         if other.app is not self.app:
             raise GraphError(
-                "streams of two applications meet", where=site.where, expected=self.app.name, found=other.app.name
+                "streams of two applications meet",
+                where=site.where,
+                expected=f"a stream of {self.app.name}",
+                found=f"the stream {other.ref} of {other.app.name}",
             )
 
     def _check_attributes(self, attributes: tuple[str, ...], site: _Site) -> None:

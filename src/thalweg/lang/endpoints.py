@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
-from thalweg.ir.endpoints import Beacon, Collect, Console, Discard, Files, Items, SinkEndpoint, SourceEndpoint, Tcp
+from thalweg.ir.endpoints import (
+    OWNER_FILE,
+    Beacon,
+    Collect,
+    Console,
+    Discard,
+    Files,
+    Items,
+    SinkEndpoint,
+    SourceEndpoint,
+    Tcp,
+)
 from thalweg.ir.types import STR, TupleType
 from thalweg.lang.place import call_place, user_frame
 
@@ -92,28 +104,19 @@ def tcp(
 def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
     """Where applications meet: a folder of Arrow files by name, below `exports/` or what THALWEG_EXPORTS names.
 
-    Beside it stands the tuple type, so that whoever imports another one is told before anything runs.
+    Who writes there says in it of which type; so another type is refused before anything runs.
     """
     good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
     if not good:
         raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
-    folder = Path(os.environ.get("THALWEG_EXPORTS", "exports"))
-    declared = folder / f"{name}.type"
-    if declared.exists() and (found := declared.read_text()) != _attributes(tuple_type):
+    folder = Path(os.environ.get("THALWEG_EXPORTS", "exports")) / name
+    owner = folder / OWNER_FILE
+    found = json.loads(owner.read_bytes()).get("type") if owner.exists() else None
+    if found is not None and found != tuple_type.shown:
         raise GraphError(
-            f"the exported stream {name} has another type", where=where, expected=found, found=_attributes(tuple_type)
+            f"the exported stream {name} has another type", where=where, expected=found, found=tuple_type.shown
         )
-    return Files(str(folder / name), "arrow")
-
-
-def declare_export(endpoint: Files, tuple_type: TupleType) -> None:
-    folder = Path(endpoint.path)
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.with_name(f"{folder.name}.type").write_text(_attributes(tuple_type))
-
-
-def _attributes(tuple_type: TupleType) -> str:
-    return ", ".join(f"{name}: {kind}" for name, kind in tuple_type.attributes)
+    return Files(str(folder), "arrow", exported=True)
 
 
 def collect() -> Collect:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, described
 from thalweg.ir.logic import Logic
+from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType
 from thalweg.lang.aggregates import apply_logic, as_spec
+from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.window import Duration, Last, Names, Window, Within, names
 from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin
 from thalweg.library.meet import Barrier, MeetConfig, MergeOrdered, Pair
 from thalweg.library.select import Code, Dedup, DedupConfig
+from thalweg.library.windows import WindowSpec
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
@@ -49,7 +53,10 @@ def sort(
     site = stream._site("sort", name)
     order = SortBy(_attributes(stream, by, site, "sort"), descending)
     if (window is None) == (buffer is None):
-        raise GraphError("sort: bad reach", where=site.where, expected="either window=… or buffer=…")
+        found = "both" if window is not None else "neither"
+        raise GraphError(
+            "sort: which tuples stand together?", where=site.where, expected="window=… or buffer=…", found=found
+        )
     if window is not None:
         return _applied(stream, "sort", window, order, None, "fail", name)
     if type(buffer) is not int or buffer < 1 or descending:
@@ -104,6 +111,8 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     key = _attributes(stream, by, site, "dedup")
     logic = Dedup()
     time = "" if within is None else site.time_attribute(stream)
+    if within is not None:
+        site.check_unit(stream, time, isinstance(within, dt.timedelta))
     logic.config = DedupConfig(None if within is None else duration(within), time)
     return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
 
@@ -123,6 +132,13 @@ def windowed_join(
     """The general join; `Stream.join` is its front."""
     site = stream._site("join", name)
     if band is not None:
+        if not (isinstance(band, tuple) and len(band) in (2, 3) and isinstance(band[-1], int | float)):
+            raise GraphError(
+                "join: bad band",
+                where=site.where,
+                expected="(attribute, distance) or (attribute, the other side's attribute, distance)",
+                found=repr(band),
+            )
         left, *right, distance = band
         chosen = Band(str(left), str(right[0]) if right else str(left), distance)
         _attributes(stream, [chosen.left], site, "join")
@@ -130,6 +146,17 @@ def windowed_join(
         where = chosen if where is None else _Both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
+    if isinstance(theirs, Within) and isinstance(mine, Within) and theirs != mine:
+        raise GraphError(
+            "a join within two times",
+            where=site.where,
+            expected="the same time on both sides: it is how far the tuples of a pair are apart",
+            found=f"{theirs.size} and {mine.size}",
+        )
+    for side in (theirs, mine):
+        if isinstance(side, Within):
+            site.check_unit(stream, site.time_attribute(stream), side.clock)
+            site.check_unit(other, site.time_attribute(other), side.clock)
     counts = [w.count if isinstance(w, Last) else None for w in (mine if mine is not None else Last(0, ()), theirs)]
     output = joined_type(site.name, stream.tuple_type, other.tuple_type, on, site)
     theirs_names = tuple(n for n in output.names if n not in stream.tuple_type.names)
@@ -178,7 +205,12 @@ def lookup(
     rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table:
         if not isinstance(row, row_type):
-            raise GraphError("lookup: bad row", where=site.where, expected=str(right), found=repr(row))
+            raise GraphError(
+                "lookup: the table holds something else than rows",
+                where=site.where,
+                expected=str(right),
+                found=described(row),
+            )
         values = {n: getattr(row, n) for n in added}
         rows.setdefault(tuple(getattr(row, n) for n in key), []).append(values)
     logic = Lookup()
@@ -200,10 +232,12 @@ def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None 
     """One tuple of each stream as one tuple, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("barrier", name)
     ports = [stream, *others]
+    for other in others:
+        stream._same_app(other, site)
     key = [_attributes(s, by, site, "barrier") if by else () for s in ports]
     output, taken = stream.tuple_type, [stream.tuple_type.names]
     for other in others:
-        joined = joined_type(site.name, output, other.tuple_type, (key[0], key[0]), site)
+        joined = joined_type(site.name, output, other.tuple_type, (key[0], key[0]), site, "barrier")
         taken.append(tuple(n for n in joined.names if n not in output.names))
         output = joined
     logic = Barrier(len(ports))
@@ -235,6 +269,7 @@ def custom(
     key's state and `submit` (it changes the state, or returns the new one). Without `by` there is one state for all."""
     site = stream._site("custom", name)
     key = _attributes(stream, by, site, "custom") if by else ()
+    _check_code(code, site)
     if isinstance(code, Logic):
         logic = code
     else:
@@ -258,8 +293,14 @@ def operator(
 ) -> tuple[Stream, ...]:
     """An object of a class derived from `tw.Operator` with several input and output ports."""
     if not streams:
-        raise GraphError("tw.operator: no input", expected="one stream or more")
+        raise GraphError("tw.operator: no input", where=call_place(user_frame()), expected="one stream or more")
+
     site = streams[0]._site("operator", name)
+    _check_code(code, site)
+    if not isinstance(code, Logic):
+        raise GraphError("tw.operator: no operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
+    for other in streams[1:]:
+        streams[0]._same_app(other, site)
     key = [_attributes(s, by, site, "operator") if by else () for s in streams]
     types = [into] if isinstance(into, type) else list(into)
     outputs = [site.declared(t) for t in types]
@@ -283,27 +324,41 @@ def joined_type(
     right: TupleType,
     on: tuple[tuple[str, ...], tuple[str, ...]],
     site: Any,
+    word: str = "join",
 ) -> TupleType:
     """The attributes of both sides, those of the key once."""
     mine, theirs = on
     for a, b in zip(mine, theirs, strict=True):
         if left.get(a) != right.get(b):
             raise GraphError(
-                f"the sides of the join disagree on the type of {a}",
+                f"the sides of the {word} disagree on the type of {a}",
                 where=site.where,
-                expected=str(left.get(a)),
+                expected=f"{left.get(a)}, as on the first side",
                 found=str(right.get(b)),
             )
     added = tuple((n, t) for n, t in right.attributes if not (n in theirs and n in mine))
     twice = [n for n, _ in added if n in left.names]
     if twice:
         raise GraphError(
-            f"both sides of the join have {', '.join(twice)}",
+            f"both sides of the {word} have {', '.join(twice)}",
             where=site.where,
             expected="different names, except for the key",
-            hint="rename them in a .map() before the join",
+            hint=f"rename them in a .map() before the {word}, or leave them out",
         )
     return TupleType(name, left.attributes + added)
+
+
+_AN_OPERATOR = "an object of a class derived from tw.Operator"
+
+
+def _check_code(code: object, site: Any) -> None:
+    """A class is callable too: without this it would be taken for a function, and fail on the first tuple."""
+    if isinstance(code, type) and issubclass(code, Logic):
+        hint = f"{code.__name__}(…)"
+        raise GraphError("a class, not an object of it", where=site.where, expected=_AN_OPERATOR, hint=hint)
+    if not callable(code) and not isinstance(code, Logic):
+        expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
+        raise GraphError("custom: no code", where=site.where, expected=expected, found=described(code))
 
 
 def _applied(
@@ -316,6 +371,13 @@ def _applied(
     name: str | None,
 ) -> Stream:
     site = stream._site(word, name)
+    if not isinstance(window, Running | Sliding | Tumbling | WindowSpec):
+        raise GraphError(
+            f"not a window for {word}",
+            where=site.where,
+            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
+            found=described(window),
+        )
     spec = site.window(stream, as_spec(window))
     output = stream.tuple_type if into is None else site.declared(into)
     return site.windowed(stream, word, spec, apply_logic(spec, function), output, on_error)

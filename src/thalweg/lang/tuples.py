@@ -30,8 +30,10 @@ class Tuple:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # The runtime derives row classes from one class, and declares nothing new.
-        if "__annotations__" in cls.__dict__ or len(_tuple_bases(cls)) > 1:
+        # The runtime derives row classes from one class, and declares nothing new. A class that is put together again
+        # from a pickle has no frame of its module, starts empty, and gets all its attributes afterwards.
+        several = len(_tuple_bases(cls)) > 1 and _class_frame(cls) is not None
+        if "__annotations__" in cls.__dict__ or several:
             cls.tuple_type = _read_annotations(cls)
             if getattr(cls.__init__, "made_by_thalweg", False):
                 cls.__init__ = _initializer(cls.tuple_type.names)  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, described
 from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.lang.place import call_place, user_frame
@@ -31,13 +31,26 @@ class Within:
     """The tuples whose event time is no further away than this."""
 
     size: int
+    clock: bool = False  # given as a timedelta
 
 
 def names(by: Names) -> tuple[str, ...]:
     """Attribute names, given as one name, several, or none."""
     if by is None:
         return ()
-    return (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(by, str):
+        return (by,)
+    found = tuple(by) if isinstance(by, Iterable) else (by,)
+    for name in found:
+        if not isinstance(name, str):
+            raise GraphError(
+                "attributes are given by their names",
+                where=call_place(user_frame()),
+                expected="a name, or several",
+                found=described(name),
+                hint="a value that must be computed: in a .map() before" if callable(name) else None,
+            )
+    return found
 
 
 def running(*, by: Names = None) -> Running:
@@ -61,7 +74,7 @@ def tumbling(
         return Tumbling(_whole("tumbling", "count", count), names(by))
     if time is not None:
         size = _stretch("tumbling", "time", time)
-        return WindowSpec(names(by), size=size, step=size, on=on)
+        return WindowSpec(names(by), size=size, step=size, on=on, clock=isinstance(time, dt.timedelta))
     if delta is not None:
         return WindowSpec(names(by), delta=_delta("tumbling", delta, on), on=on)
     return WindowSpec(names(by), punctuations=1)
@@ -83,10 +96,11 @@ def sliding(
     _exactly_one("sliding", count=count, time=time, delta=delta, punctuations=punctuations)
     if time is not None:
         size = _stretch("sliding", "time", time)
-        step = size if slide is None else _stretch("sliding", "slide", slide)
-        if step > size:
-            raise _bad("sliding", "slide", f"at most the window's size, {size}", repr(slide))
-        return WindowSpec(names(by), slides=True, size=size, step=step, on=on)
+        slide = time if slide is None else slide
+        step, clock = _stretch("sliding", "slide", slide), isinstance(time, dt.timedelta)
+        if step > size or isinstance(slide, dt.timedelta) != clock:
+            raise _bad("sliding", "slide", f"at most the window's size, {time!r}, and in its unit", repr(slide))
+        return WindowSpec(names(by), slides=True, size=size, step=step, on=on, clock=clock)
     if punctuations is not None:
         return WindowSpec(names(by), slides=True, punctuations=_whole("sliding", "punctuations", punctuations))
     every = 1 if slide is None else _whole("sliding", "slide", slide)
@@ -104,7 +118,7 @@ def last(count: int | None = 1, *, by: Names = None) -> Last:
 
 def within(time: Duration) -> Within:
     """For joins: the tuples whose event times are at most this far apart."""
-    return Within(_stretch("join", "time", time))
+    return Within(_stretch("join", "time", time), isinstance(time, dt.timedelta))
 
 
 def _bad(kind: str, label: str, expected: str, found: str) -> GraphError:
@@ -134,4 +148,9 @@ def _delta(kind: str, delta: Any, on: str) -> Any:
 def _exactly_one(kind: str, **given: object) -> None:
     found = [name for name, value in given.items() if value is not None]
     if len(found) != 1:
-        raise _bad(kind, "kind", f"one of {', '.join(given)}", ", ".join(found) or "none")
+        raise GraphError(
+            f"a {kind} window is of one kind",
+            where=call_place(user_frame()),
+            expected=f"exactly one of {', '.join(f'{name}=' for name in given)}",
+            found=", ".join(f"{name}=" for name in found) or "none of them",
+        )

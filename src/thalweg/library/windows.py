@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,6 +20,7 @@ class WindowSpec:
     size: int = 0
     step: int = 0
     punctuations: int | None = None
+    clock: bool = field(default=False, compare=False, repr=False)  # sizes were given as timedeltas
 
     @property
     def timed(self) -> bool:

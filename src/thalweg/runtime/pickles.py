@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from thalweg.errors import CheckpointError
 from thalweg.ir.rows import row_maker
-from thalweg.ir.types import TupleType
+from thalweg.ir.types import AttributeType, TupleType
 
 TypeTable = Mapping[str, TupleType]
 
 
 def type_table(types: Iterable[TupleType]) -> dict[str, TupleType]:
-    return {_name(t): t for t in types}
+    """The types by name, with those of the tuples inside their tuples."""
+    return {_name(part): part for t in types for part in _with_parts(t)}
+
+
+def _with_parts(tuple_type: TupleType) -> Iterator[TupleType]:
+    yield tuple_type
+    for _, kind in tuple_type.attributes:
+        inner: AttributeType | None = kind
+        while inner is not None:  # an optional list of tuples has its tuples two levels below
+            if inner.fields is not None:
+                yield from _with_parts(inner.fields)
+            inner = inner.item
 
 
 def _name(tuple_type: TupleType) -> str:

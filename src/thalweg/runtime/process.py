@@ -149,7 +149,7 @@ class ProcessRun:
             logic._submitted, logic.now = submitted, self.now
             try:
                 logic.process(item, port)
-                results = [(p, unpack(value, operator.outputs[p])) for p, _, value in submitted]
+                results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
             except Exception as error:  # whatever a user's code raises belongs to its tuple
                 if not self._failed(number, no_rank, error, repr(item)):
                     return False
@@ -178,7 +178,7 @@ class ProcessRun:
             try:
                 record.logic.at_end() if time is None else record.logic.on_mark(time)
                 results = [
-                    ((rank, *record.rank), count, p, unpack(value, self.operator.outputs[p]))
+                    ((rank, *record.rank), count, p, unpack(value, self.operator.result_type(p)))
                     for count, (p, rank, value) in enumerate(submitted)
                 ]
             except Exception as error:

@@ -1,0 +1,159 @@
+"""Every example of docs/operators.md gives what the page shows: on both engines and by the reference.
+
+After a wanted change: THALWEG_UPDATE_GOLDEN=1 .venv/bin/python -m pytest tests/docs, then read the diff.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+from tests.docs.pages import Example, graph_of, headings, read_page
+from tests.docs.shown import shown
+from thalweg import agg, window
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.compare import first_difference
+from thalweg.engine.reference import Reference
+from thalweg.engine.run import RunOptions, RunResult, run_local
+from thalweg.explain import cut_invariance
+from thalweg.ir.endpoints import Collect, Feed, Files
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, Sink, StreamRef
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.optimize.passes import make_plan
+
+PAGE = read_page("operators.md")
+UPDATE = os.environ.get("THALWEG_UPDATE_GOLDEN") == "1"
+QUERIES = 1
+
+each_example = pytest.mark.parametrize("example", PAGE.examples, ids=lambda e: e.name)
+
+
+def graph_in(folder: Path, example: Example) -> LogicalGraph:
+    PAGE.write_inputs(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THALWEG_EXPORTS", str(folder / "exports"))
+        return graph_of(PAGE.write_example(example, folder))
+
+
+def run(plan: PhysicalPlan, checkpoint: Path, per_epoch: int = 1000) -> RunResult:
+    return run_local(plan, RunOptions(checkpoint, max_tuples_per_epoch=per_epoch, overwrite=True), lambda report: None)
+
+
+def page_text(graph: LogicalGraph, result: RunResult) -> str:
+    return shown(graph, {name: result.tuples(name) for name in result.collected}, folders_of(graph))
+
+
+def folders_of(graph: LogicalGraph) -> dict[str, Path]:
+    files = {s.name: s.endpoint for s in graph.sinks if isinstance(s.endpoint, Files)}
+    return {name: Path(endpoint.path) for name, endpoint in files.items() if not endpoint.exported}
+
+
+def collecting(graph: LogicalGraph) -> list[Sink]:
+    return [s for s in graph.sinks if isinstance(s.endpoint, Collect)]
+
+
+@each_example
+def test_local(tmp_path: Path, example: Example) -> None:
+    """What the page shows; the same from other plans, and, where they may not matter, from other cuts."""
+    graph = graph_in(tmp_path, example)
+    first, second = tmp_path / "first", tmp_path / "second"
+    plain = run(make_plan(graph), first)
+    assert example.output, "the page shows nothing"
+    assert page_text(graph, plain) == example.output
+    expected = Reference(graph).run(Checkpoint(first).log)
+    other = run(make_plan(graph, degree=3, fuse="none"), second, 3 if cut_invariance(graph)[0] else 1000)
+    for sink in plain.collected:
+        assert first_difference(expected[sink], plain.tuples(sink)) is None, sink
+        assert first_difference(expected[sink], other.tuples(sink)) is None, sink
+
+
+@pytest.mark.skipif(not UPDATE, reason="writes the outputs of the page anew")
+def test_update(tmp_path: Path) -> None:
+    outputs = {}
+    for number, example in enumerate(PAGE.examples):
+        graph = graph_in(tmp_path / str(number), example)
+        outputs[example.name] = page_text(graph, run(make_plan(graph), tmp_path / str(number) / "checkpoint"))
+    PAGE.file.write_text(PAGE.with_outputs(outputs))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("query", range(QUERIES))
+def test_spark(tmp_path: Path, query: int) -> None:
+    """A query costs seconds, so several examples stand side by side in one."""
+    from thalweg.engine.spark.run import run_spark
+
+    # Chance looks at a tuple's position, which counts the tuples of all sources before: such an example comes first.
+    examples = sorted(PAGE.examples[query::QUERIES], key=lambda e: "split_randomly" not in e.code)
+    assert sum("split_randomly" in e.code for e in examples) <= 1
+    graphs = {e.name: prefixed(graph_in(tmp_path / e.name, e), f"{e.name}.") for e in examples}
+    together = LogicalGraph("examples", tuple(o for graph in graphs.values() for o in graph.operators))
+    plan = make_plan(together, degree=2)
+    options = RunOptions(tmp_path / "checkpoint", max_tuples_per_epoch=1000 * len(together.sources))
+    result = run_spark(plan, options, lambda report: None)
+    log = list(Checkpoint(tmp_path / "checkpoint").log)
+    assert sum(bool(epoch.chunks) for epoch in log) == 1, "all in one epoch, as the page shows it"
+    for example in examples:
+        graph = graphs[example.name]
+        answer = {s.name: unprefixed(result.tuples(s.name), f"{example.name}.") for s in collecting(graph)}
+        assert shown(graph, answer, folders_of(graph)).replace(f"{example.name}.", "") == example.output, example.name
+
+
+def unprefixed(rows: list[tuple[Any, ...]], prefix: str) -> list[tuple[Any, ...]]:
+    """Dead letters hold operators' names."""
+    return [tuple(v.removeprefix(prefix) if isinstance(v, str) else v for v in row) for row in rows]
+
+
+def prefixed(graph: LogicalGraph, prefix: str) -> LogicalGraph:
+    """The graph under names that no other graph has."""
+    return LogicalGraph(graph.name, tuple(_prefixed(o, prefix) for o in graph.operators))
+
+
+def _prefixed(operator: Operator, prefix: str) -> Operator:
+    inputs = tuple(StreamRef(prefix + s.operator, s.port) for s in operator.inputs)
+    if isinstance(operator, Sink) and isinstance(operator.endpoint, Feed):
+        operator = replace(operator, endpoint=Feed(prefix + operator.endpoint.into))
+    return replace(operator, name=prefix + operator.name, inputs=inputs)
+
+
+def public(owner: object) -> list[str]:
+    """The functions that a module, or a class with its bases, offers to users."""
+    found = inspect.getmembers(owner, inspect.isfunction)
+    if inspect.ismodule(owner):
+        found = [(name, member) for name, member in found if member.__module__ == owner.__name__]
+    return [name for name, _ in found if not name.startswith("_") and name not in NOT_FOR_USERS]
+
+
+NOT_FOR_USERS = {"names", "with_late"}  # helpers of the language's own modules
+
+
+@pytest.mark.parametrize(
+    ("owner", "pattern"),
+    [
+        (tw.Stream, r"\bs\.{}\("),
+        (agg, r"\bagg\.{}\("),
+        (window, r"\bwindow\.{}\("),
+    ],
+    ids=["Stream", "agg", "window"],
+)
+def test_everything_is_in_the_tables(owner: object, pattern: str) -> None:
+    rows = "\n".join(line for line in PAGE.text.splitlines() if line.startswith("| "))
+    code = "\n".join(e.code for e in PAGE.examples)
+    names = public(owner)
+    assert len(names) >= 5
+    assert [n for n in names if not re.search(pattern.format(n), rows)] == [], "not in a table"
+    assert [n for n in names if not re.search(rf"\.{n}\(", code)] == [], "not in an example"
+
+
+def test_links_lead_somewhere() -> None:
+    targets = re.findall(r"\]\(#([^)]*)\)", PAGE.text)
+    assert len(targets) > 50
+    assert set(targets) <= set(headings(PAGE.text))
