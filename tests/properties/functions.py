@@ -353,6 +353,8 @@ FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
     "ratio": agg.sum("n") / agg.count(),
     "huge_ratio": agg.max("i") / agg.count(),  # beyond 2**53 the kernel must leave it to Python
     "huge_ratio_of_first": 3 / (agg.count() * 2) + agg.first("i") / 7,
+    "huge_last": agg.last("i") / 3,
+    "huge_least": 0.5 - agg.min("i") / agg.count(),
     "under_one": 1 / agg.count() + agg.sum("x"),
     "max_abs": agg.max(lambda t: abs(t.y)),
     "min_int_and_float": agg.min(lambda t: t.x - t.i),

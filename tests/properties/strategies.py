@@ -309,8 +309,9 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
             made.append(Node("source"))
             copies.append(1)
             continue
-        if draw(st.integers(0, 5)) == 5:
-            more, streams = _same_key_again(draw, copies)
+        pattern = draw(st.integers(0, 6))
+        if pattern > 4:
+            more, streams = _same_key_again(draw, copies) if pattern == 5 else _maps_and_filters(draw, copies, failing)
             made += more
             copies += streams
             continue
@@ -382,6 +383,18 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
 def _stream(draw: DrawFn, copies: list[int]) -> int:
     """A stream, rather a late one: graphs should be deep as well as wide."""
     return len(copies) - 1 - min(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3, 5))), len(copies) - 1)
+
+
+def _maps_and_filters(draw: DrawFn, copies: list[int], failing: bool) -> tuple[list[Node], list[int]]:
+    """A chain of readable maps and filters, which one PE runs as one kernel; some of it falls back."""
+    source, first = _stream(draw, copies), len(copies)
+    maps = pool.FAILING_MAPS if failing else pool.ANALYZABLE_MAPS
+    tables = (("map", tuple(maps)), ("filter", tuple(pool.ANALYZABLE_PREDICATES)))
+    made = []
+    for number in range(draw(st.integers(2, 4))):
+        kind, names = draw(st.sampled_from(tables))
+        made.append(Node(kind, (first + number - 1 if number else source,), (draw(st.sampled_from(names)),)))
+    return made, [copies[source]] * len(made)
 
 
 def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[int]]:

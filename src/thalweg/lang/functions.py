@@ -11,7 +11,7 @@ from thalweg.ir.operators import Function
 from thalweg.ir.types import TupleType
 from thalweg.lang.captured import Opaque
 from thalweg.lang.reader import Reader
-from thalweg.lang.reader import unknown_attribute as unknown_attribute
+from thalweg.lang.symbols import unknown_attribute as unknown_attribute
 
 
 def read_function(

@@ -11,6 +11,7 @@ from thalweg.ir.expr import Apply, Attr, Const, Expr, Record, apply, can_raise, 
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType
 from thalweg.lang.captured import Opaque
 
+MAX_STEPS = 5000  # of reading
 MAX_SIZE = 1500  # operations in one expression: locals that are used twice double it
 _TYPES: dict[type, AttributeType] = {int: INT, float: FLOAT, str: STR, bool: BOOL}
 
@@ -26,7 +27,14 @@ class Typed:
 
     def __init__(self) -> None:
         self.weak: set[Expr] = set()
+        self._steps = 0
         self._sizes: dict[int, tuple[Expr, int]] = {}  # by identity; holds the expression, so that its id stays its own
+
+    def step(self) -> None:
+        """Counts the expressions that were read: functions that call functions multiply."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise Opaque("it is too long")
 
     def known(self, op: str, *operands: Expr) -> Expr:
         if any(o in self.weak for o in operands) and not (

@@ -1,0 +1,43 @@
+"""What a name can stand for while a function is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.expr import Expr, Record
+from thalweg.ir.types import TupleType
+from thalweg.lang.typed import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A value that is the same for all tuples."""
+
+    value: Any
+
+
+class Row:
+    """The tuple itself."""
+
+
+ROW = Row()
+Symbol = Value | Static | Row
+Scope = dict[str, Symbol]
+
+
+def unknown_attribute(name: str, input_type: TupleType, where: Where) -> GraphError:
+    return GraphError(
+        f"unknown attribute {name}",
+        where=where,
+        expected=f"one of {', '.join(input_type.names)}",
+        found=name,
+        hint=did_you_mean(name, input_type.names),
+    )
+
+
+def exprs_of(symbol: Symbol) -> list[Expr]:
+    if isinstance(symbol, Record):
+        return [field for _, field in symbol.fields]
+    return [symbol] if isinstance(symbol, Expr) else []
