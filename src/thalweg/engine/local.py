@@ -22,6 +22,7 @@ from thalweg.engine.stages import (
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
+from thalweg.runtime.records import close_resources
 
 Buckets = dict[int, bytes]
 
@@ -77,6 +78,10 @@ class LocalEngine:
                 sent = run_stateless_pe(program, sent, passed)
             parcels += sent
         return parcels
+
+    def close(self) -> None:
+        """Give back what operators made in `setup`."""
+        close_resources([program.fingerprint for stage in self.programs for program in stage])
 
     def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
         """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -137,10 +137,11 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     with (
         opened(plan, options, "local", ()) as run,
         feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow) as check_feeders,
+        ExitStack() as stack,
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load()
-        engine = LocalEngine(plan, state)
+        engine = stack.enter_context(closing(LocalEngine(plan, state)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         loops = [loop.name for loop in plan.graph.loops]

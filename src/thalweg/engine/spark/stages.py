@@ -13,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, failure_rows, parcel_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.runtime.container import Program
+from thalweg.runtime.records import close_resources
 
 
 class _Buckets:
@@ -55,6 +56,8 @@ class StatefulPE(StatefulProcessor):
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
         ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
         sent = list(parcel_rows(ran, self.labels))
+        if end is not None:
+            close_resources([self.program.fingerprint])  # Spark says no more when a query, or a worker, ends
         out = [*sent, *failure_rows(passed.failures, label), *beside]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
@@ -69,6 +72,8 @@ def stateless(
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
+                    if stream == PULSE and Pulse.read(content).final:
+                        close_resources([program.fingerprint])
                     yield batch((label, stream, content))
                     continue
                 passed = Passed([])

@@ -1,0 +1,112 @@
+"""Classes derived from tw.Operator: setup and close, versions of their state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.run import RunOptions, run_local
+from thalweg.errors import CheckpointError
+from thalweg.optimize.passes import make_plan
+
+EVENTS: list[str] = []
+
+
+class Number(tw.Tuple):
+    k: str
+    i: int
+
+
+class Model(tw.Operator):
+    """Uses something that is expensive to make."""
+
+    def setup(self) -> int:
+        EVENTS.append("setup")
+        return 10
+
+    def close(self, resource: Any) -> None:
+        EVENTS.append(f"close {resource}")
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(Number(t.k, t.i * self.resource))
+
+
+class Total(tw.Operator):
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+        self.total = 0
+
+    def process(self, t: Any, port: int) -> None:
+        self.total += t.i * self.factor
+        self.submit(Number(t.k, self.total))
+
+
+class NewTotal(Total):
+    """The same state under another name, and a version for it."""
+
+    version = 2
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+        self.sum = 0
+
+    def process(self, t: Any, port: int) -> None:
+        self.sum += t.i * self.factor
+        self.submit(Number(t.k, self.sum))
+
+
+class Upgrading(NewTotal):
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        assert version == 1
+        return {"sum": attributes["total"]}
+
+
+def app_with(code: tw.Operator) -> tw.App:
+    app = tw.App("users")
+    numbers = app.source(tw.beacon(lambda i: {"k": "ab"[i % 2], "i": i}, count=12), Number, name="numbers")
+    numbers.custom(code, Number, by="k", name="code").sink(tw.collect(), name="out")
+    return app
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after_two(report: EpochReport) -> None:
+    if report.epoch == 1:
+        raise Stop
+
+
+def run(code: tw.Operator, checkpoint: Path, watch: Any = lambda report: None) -> list[int]:
+    plan = make_plan(app_with(code).graph(), degree=2)
+    return [row[1] for row in run_local(plan, RunOptions(checkpoint, max_tuples_per_epoch=3), watch).tuples()]
+
+
+def test_setup_once_per_worker_and_close_at_the_end(tmp_path: Path) -> None:
+    EVENTS.clear()
+    assert run(Model(), tmp_path / "checkpoint") == [10 * i for i in range(12)]
+    assert EVENTS == ["setup", "close 10"]
+
+
+def renamed(cls: type[Any]) -> type[Any]:
+    """What a user's edit does: other code under the same name."""
+    return type("Total", cls.__bases__, dict(vars(cls)) | {"__qualname__": "Total"})
+
+
+def test_settings_follow_the_program_and_state_stays(tmp_path: Path) -> None:
+    with pytest.raises(Stop):
+        run(Total(1), tmp_path / "checkpoint", stop_after_two)
+    assert run(Total(100), tmp_path / "checkpoint")[6:] == [606, 709, 1406, 1609, 2406, 2709]
+
+
+def test_another_version_needs_an_upgrade(tmp_path: Path) -> None:
+    with pytest.raises(Stop):
+        run(Total(1), tmp_path / "checkpoint", stop_after_two)
+    with pytest.raises(CheckpointError) as caught:
+        run(renamed(NewTotal)(1), tmp_path / "checkpoint")
+    assert "upgrade" in (caught.value.hint or "")
+    assert run(renamed(Upgrading)(1), tmp_path / "checkpoint")[6:] == [12, 16, 20, 25, 30, 36]
