@@ -228,7 +228,7 @@ def _joined(name: str, what: str, mine: Any, theirs: Any, inputs: list[tw.Stream
         if left.time != "n":
             left = left.event_time("n", name=f"{name}.time2")
         right = right.event_time("rn", name=f"{name}.rtime")
-        made = left.join(right, window.within(theirs or 1), mine=window.within(1), on={"k": "rk"}, name=name)
+        made = left.join(right, window.within(theirs or 1), mine=window.within(theirs or 1), on={"k": "rk"}, name=name)
     elif what == "band":
         made = left.join(right, window.last(theirs), mine=own, band=("n", "rn", 1), name=name)
     elif what == "where":
