@@ -115,7 +115,7 @@ class Loop(Logic):
                 by = operator.port_key(port) or ()
                 logic, submitted = self._object(operator, b"".join(canonical(carried(getattr(row, n))) for n in by))
                 logic.process(row, port)
-                return [(p, _made(operator.outputs[p], value)) for p, _, value in submitted]
+                return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
         raise AssertionError(operator)
 
     def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
