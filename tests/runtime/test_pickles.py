@@ -24,10 +24,10 @@ class Diary(tw.Tuple):
 
 def test_tuples_inside_tuples() -> None:
     diary = Diary([Trip(Place(1.0), [Place(2.0), None]), Trip(Place(3.0), None)])
-    found = loads(dumps({"kept": [diary]}), type_table([Diary.tuple_type]))
+    found = loads(dumps({"kept": [diary]}), type_table([Diary.tuple_type]), {})
     assert found == {"kept": [diary]}
 
 
 def test_a_type_that_is_not_there() -> None:
     with pytest.raises(CheckpointError, match=r"tuples of the type Place\(x: float\)"):
-        loads(dumps(Place(1.0)), type_table([]))
+        loads(dumps(Place(1.0)), type_table([]), {})

@@ -123,8 +123,10 @@ class _Reader(pickle.Unpickler):
             return type(name, (_StandIn,), {"__module__": module})
 
     def persistent_load(self, pid: Any) -> Any:
-        """Tuples are stored as (type, attribute names, pickled values)."""
+        """Tuples are stored as (type, attribute names, pickled values), classes of applications by their name."""
         type_name, names, values = pid
+        if isinstance(values, str):
+            return type(values, (_StandIn,), {})
         found = _Reader(io.BytesIO(values)).load()
         return _StandIn.made(str(type_name).partition("(")[0], dict(zip(names, found, strict=True)))
 

@@ -1,17 +1,25 @@
-"""Pickled state. Tuples inside it are stored by the name of their type: the classes of rows are made at run time."""
+"""Pickled state. Tuples inside it are stored by the name of their type: the classes of rows are made at run time.
+
+A worker cannot import the application's module, whose functions and classes travel to it by value. So a class that
+cannot be imported is stored by its name, and found again among the names that the operator's code uses.
+"""
 
 from __future__ import annotations
 
 import io
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 from thalweg.errors import CheckpointError
+from thalweg.ir.logic import Logic
 from thalweg.ir.rows import row_maker
 from thalweg.ir.types import AttributeType, TupleType
 
 TypeTable = Mapping[str, TupleType]
+_CLASS = "class"
 
 
 def type_table(types: Iterable[TupleType]) -> dict[str, TupleType]:
@@ -33,8 +41,42 @@ def _name(tuple_type: TupleType) -> str:
     return str(tuple_type)
 
 
+Classes = Mapping[str, type]
+
+
+def classes_of(logic: Logic) -> dict[str, type]:
+    """The classes that an operator's code names."""
+    config = getattr(logic, "config", None)
+    code = [config, *vars(type(logic)).values(), getattr(config, "function", None)]
+    functions = [f for f in code if isinstance(f, FunctionType)]
+    return {
+        value.__qualname__: value
+        for function in functions
+        for value in (*function.__globals__.values(), *_cells(function))
+        if isinstance(value, type)
+    }
+
+
+def _cells(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not yet assigned
+            continue
+
+
+def _is_found(cls: type) -> bool:
+    """Whether another process could import the class."""
+    found: Any = sys.modules.get(cls.__module__)
+    for part in cls.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is cls
+
+
 class _Pickler(pickle.Pickler):
     def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, type):
+            return None if _is_found(obj) else (_CLASS, (), obj.__qualname__)
         tuple_type = getattr(type(obj), "tuple_type", None)
         if not isinstance(tuple_type, TupleType):
             return None
@@ -43,19 +85,36 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, types: TypeTable) -> None:
+    def __init__(self, data: bytes, types: TypeTable, classes: Classes) -> None:
         super().__init__(io.BytesIO(data))
-        self.types = types
+        self.types, self.classes = types, classes
 
     def persistent_load(self, pid: Any) -> Any:
         type_name, names, values = pid
-        if type_name not in self.types:
+        if type_name == _CLASS:
+            return self._class(values)
+        return row_maker(self._type(type_name), names)(*loads(values, self.types, self.classes))
+
+    def _class(self, name: str) -> type:
+        if name not in self.classes:
             raise CheckpointError(
-                f"the stored state holds tuples of the type {type_name}, which the operator no longer has",
-                expected=", ".join(self.types),
-                hint="start anew with another --checkpoint, or give the operator its old types",
+                f"the stored state holds an object of the class {name}, which the operator's code does not name",
+                hint="define the class at the top of the application's file and name it in the operator's own code",
             )
-        return row_maker(self.types[type_name], names)(*loads(values, self.types))
+        return self.classes[name]
+
+    def _type(self, name: str) -> TupleType:
+        if name in self.types:
+            return self.types[name]
+        for cls in self.classes.values():
+            declared = getattr(cls, "tuple_type", None)
+            if isinstance(declared, TupleType) and _name(declared) == name:
+                return declared
+        raise CheckpointError(
+            f"the stored state holds tuples of the type {name}, which the operator no longer has",
+            expected=", ".join(self.types),
+            hint="start anew with another --checkpoint, or give the operator its old types",
+        )
 
 
 def dumps(value: Any) -> bytes:
@@ -64,5 +123,5 @@ def dumps(value: Any) -> bytes:
     return out.getvalue()
 
 
-def loads(data: bytes, types: TypeTable) -> Any:
-    return _Unpickler(data, types).load()
+def loads(data: bytes, types: TypeTable, classes: Classes) -> Any:
+    return _Unpickler(data, types, classes).load()

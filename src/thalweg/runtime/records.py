@@ -9,7 +9,7 @@ from typing import Any
 from thalweg.errors import CheckpointError
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
-from thalweg.runtime.pickles import TypeTable, dumps, loads
+from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
 from thalweg.runtime.ranks import key_rank
 
 
@@ -31,6 +31,7 @@ class ObjectTable:
 
     def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
         self.operator, self.types, self.resource = operator, types, resource
+        self.classes = classes_of(operator.logic)
         self.buckets: dict[int, dict[Any, Record]] = {}
 
     def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> Record:
@@ -65,7 +66,7 @@ class ObjectTable:
         return dumps((self.operator.logic.version, kept))
 
     def decode(self, bucket: int, data: memoryview) -> None:
-        version, kept = loads(bytes(data), self.types)
+        version, kept = loads(bytes(data), self.types, self.classes)
         for key, values, rank, attributes in kept:
             logic = self._fresh()
             logic.__dict__.update(self._fitting(attributes, version))

@@ -1,0 +1,63 @@
+"""State that holds objects of the application's own classes, in workers that cannot import its module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from thalweg.api import run_plan
+from thalweg.cli.load import load_app
+from thalweg.engine.run import RunOptions
+from thalweg.optimize.passes import make_plan
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+APP = """
+from dataclasses import dataclass
+
+import thalweg as tw
+
+
+class Number(tw.Tuple):
+    k: str
+    i: int
+
+
+class Best(tw.Tuple):
+    i: int
+
+
+@dataclass
+class Seen:
+    count: int
+    best: Best
+
+
+def remember(t, seen, submit):
+    if seen is None:
+        return Seen(1, Best(t.i))
+    submit(Number(t.k, seen.count * 100 + seen.best.i))
+    return Seen(seen.count + 1, Best(max(seen.best.i, t.i)))
+
+
+app = tw.App("state")
+numbers = app.source(tw.beacon(lambda i: {"k": "ab"[i % 2], "i": i * 7 % 10}, count=12), Number)
+numbers.custom(remember, Number, by="k").sink(tw.collect(), name="out")
+"""
+
+
+def test_objects_of_the_applications_classes(tmp_path: Path) -> None:
+    file = tmp_path / "users_state_app.py"
+    file.write_text(APP)
+    plan = make_plan(load_app(str(file)).graph(), degree=2)
+    found = {
+        engine: run_plan(plan, engine, RunOptions(tmp_path / engine, max_tuples_per_epoch=5)).tuples("out")
+        for engine in ("local", "spark")
+    }
+    assert found["spark"] == found["local"]
+    assert found["local"] == [
+        (k, (n + 1) * 100 + max(i * 7 % 10 for i in range(first, first + 2 * n + 1, 2)))
+        for n in range(5)
+        for first, k in ((0, "a"), (1, "b"))
+    ]
