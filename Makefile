@@ -18,7 +18,7 @@ run: setup
 # The random cases take one core for minutes, and most of the rest waits for Spark: so they run side by side.
 test: setup
 	@$(BIN)/python -m pytest tests/properties > .random-cases.log 2>&1 & random=$$!; \
-	$(BIN)/python -m pytest tests --ignore tests/properties; rest=$$?; \
+	$(BIN)/python -m pytest tests --ignore tests/properties --durations=12; rest=$$?; \
 	wait $$random; found=$$?; cat .random-cases.log; exit $$((rest + found))
 
 # No JVM: the compiler, the local engine and a share of the random cases.
