@@ -49,6 +49,7 @@ format: setup
 bench-kernels: setup
 	$(BIN)/python benchmarks/kernels/bench.py
 	$(BIN)/python benchmarks/kernels/functions.py
+	$(BIN)/python benchmarks/kernels/sliding.py
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py
