@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, Where
-from thalweg.lang.app import App, Stream, word
+from thalweg.lang.app import App, Stream
 from thalweg.lang.place import Call, assigned_name, call_place, current_call, prefixed, user_frame
+from thalweg.lang.site import word
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,0 +1,69 @@
+"""The tuple type that an operator puts out: declared by the user, or read from the function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.expr import Apply, Expr, Record
+from thalweg.ir.operators import Function
+from thalweg.ir.types import FLOAT, INT, AttributeType, TupleType, accepts
+from thalweg.lang.tuples import Tuple, check_names
+
+
+def declared_type(into: type[Tuple] | None, where: Where) -> TupleType:
+    if not (isinstance(into, type) and issubclass(into, Tuple)):
+        raise GraphError("not a tuple type", where=where, expected="a subclass of tw.Tuple", found=repr(into))
+    return into.tuple_type
+
+
+def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) -> TupleType:
+    if into is not None:
+        return declared_type(into, where)
+    if isinstance(read.expr, Record):
+        check_names((name for name, _ in read.expr.fields), name, where)
+        return TupleType(name, tuple((name, expr.type) for name, expr in read.expr.fields))
+    if read.expr is not None:
+        return TupleType(name, ())  # refused by the caller, with what it found
+    raise GraphError(
+        f"the output type of this map cannot be inferred: {read.opaque_because}",
+        where=where,
+        expected="a declared tuple type",
+        hint="stream.map(function, Out), where Out is a subclass of tw.Tuple",
+    )
+
+
+def in_declared_order(read: Function, output: TupleType, where: Where) -> Function:
+    """The function with its fields in the order, and of the types, of the output type."""
+    assert isinstance(read.expr, Record)
+    fields = dict(read.expr.fields)
+    for name in fields:
+        if output.get(name) is None:
+            raise GraphError(
+                f"the map returns {name}, which {output.name} does not have",
+                where=where,
+                expected=str(output),
+                hint=did_you_mean(name, output.names),
+            )
+    for name, kind in output.attributes:
+        if name not in fields:
+            raise GraphError(f"the map does not return {name}", where=where, expected=str(output))
+        if not accepts(kind, fields[name].type):
+            raise GraphError(
+                f"the map returns another type for {name}",
+                where=where,
+                expected=str(kind),
+                found=str(fields[name].type),
+            )
+    for name, kind in output.attributes:
+        found = fields[name].type
+        if found != kind and not (kind is FLOAT and found is INT):
+            return replace(read, expr=None, opaque_because=f"{found} becomes {kind}")
+    return replace(
+        read, expr=Record(tuple((name, _as_declared(fields[name], kind)) for name, kind in output.attributes))
+    )
+
+
+def _as_declared(expr: Expr, kind: AttributeType) -> Expr:
+    """An int where a float is declared becomes one."""
+    return expr if expr.type == kind else Apply("float", (expr,), FLOAT)
