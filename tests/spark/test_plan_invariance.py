@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 CASES = int(os.environ.get("THALWEG_SPARK_CASES", "40"))
 GRAPHS_PER_QUERY = 8
-FAILING = max(1, CASES // 10)
+FAILING = max(1, CASES // 20)
 # No shrinking: it would take hours. A failing case prints as it is, and shrinks on the local engine.
 SETTINGS = settings(
     derandomize="THALWEG_EXPLORE" not in os.environ,
