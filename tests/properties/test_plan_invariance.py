@@ -16,7 +16,7 @@ from tests.properties.coverage import MUST_BE_SEEN, count_case, seen, watch
 from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
 
-CASES = int(os.environ.get("THALWEG_CASES", "2600"))
+CASES = int(os.environ.get("THALWEG_CASES", "2450"))
 SETTINGS = settings(
     deadline=None,
     # The same cases at every run, so that a change is judged by what it changed; `make test-long` looks for new ones.
