@@ -31,8 +31,9 @@ from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
 from thalweg.errors import TupleError
+from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import StreamRef
+from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.optimize.fuse import Fuse
@@ -91,6 +92,8 @@ def test_the_plan_never_changes_the_answer(several: list[Case], channels: int, e
         answer = Reference(plan.graph).run(log)
         for case, graph in zip(several, graphs, strict=True):
             for sink in graph.sinks:
+                if isinstance(sink.endpoint, Feed):
+                    continue  # what went round the loop is not kept; what came of it is
                 found = first_difference(answer[sink.name], result.tuples(sink.name))
                 assert found is None, f"sink {sink.name} of {case!r}: {found}"
 
@@ -134,13 +137,15 @@ def prepare(case: Case, folder: Path, number: int) -> LogicalGraph:
 
 
 def renamed(graph: LogicalGraph, prefix: str) -> LogicalGraph:
-    return LogicalGraph(
-        graph.name,
-        tuple(
-            replace(o, name=prefix + o.name, inputs=tuple(StreamRef(prefix + s.operator, s.port) for s in o.inputs))
-            for o in graph.operators
-        ),
-    )
+    return LogicalGraph(graph.name, tuple(renamed_operator(operator, prefix) for operator in graph.operators))
+
+
+def renamed_operator(operator: Operator, prefix: str) -> Operator:
+    inputs = tuple(StreamRef(prefix + stream.operator, stream.port) for stream in operator.inputs)
+    operator = replace(operator, name=prefix + operator.name, inputs=inputs)
+    if isinstance(operator, Sink) and isinstance(operator.endpoint, Feed):
+        return replace(operator, endpoint=Feed(prefix + operator.endpoint.into))
+    return operator
 
 
 def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int) -> PhysicalPlan:
