@@ -37,12 +37,18 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from thalweg.engine.spark.session import spark_session
 
 THALWEG, BARE = "thalweg", "bare query"
+UNTUNED = "applyInPandasWithState, Spark's settings"
 STREAMING: dict[str, Callable[[Load, Path], Epochs]] = {
     THALWEG: run_thalweg,
     **{form: lambda load, out, form=form: run_plain(form, load, out) for form in FORMS},  # type: ignore[misc]
+    UNTUNED: lambda load, out: run_plain("applyInPandasWithState", load, out, tuned=False),
 }
 POLARS = {"polars, 1 thread": 1, f"polars, {os.cpu_count()} threads": os.cpu_count() or 1}
-PEERS = {"applyInPandasWithState": "applyInPandasWithState", "polars, 1 thread": "Polars (1 thread)"}
+PEERS = {
+    "applyInPandasWithState": "applyInPandasWithState",
+    UNTUNED: "the same, Spark's settings",
+    "polars, 1 thread": "Polars (1 thread)",
+}
 FIXED = "fixed"  # the fixed cost of an epoch: Thalweg with tiny epochs against the bare query
 CHOICES = [*STREAMING, "polars", FIXED]
 
