@@ -53,6 +53,7 @@ bench-kernels: setup
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py
+	$(BIN)/python benchmarks/spark/keys.py
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py

@@ -44,10 +44,10 @@ class Load:
         return self.ticks // self.epoch_rows
 
 
-def run_thalweg(load: Load, out: Path) -> Epochs:
+def run_thalweg(load: Load, out: Path, buckets: int | None = None) -> Epochs:
     """As `thalweg run --degree 2` does it, but the query stays at hand for Spark's own account of its epochs."""
     app = bargains.make_app(load.folder, load.last, tw.files(out, format="parquet"))
-    plan = make_plan(app.graph(), degree=CHANNELS, fuse="all")
+    plan = make_plan(app.graph(), degree=CHANNELS, fuse="all", buckets=buckets)
     options = RunOptions(max_tuples_per_epoch=load.epoch_rows, conf=SESSION)
     with (
         opened(plan, options, "spark", balanced_labels(plan.channels)) as run,
