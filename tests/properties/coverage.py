@@ -124,8 +124,8 @@ def watch(patch: pytest.MonkeyPatch) -> None:
 
     chain = Container.chain
 
-    def counted_chain(self: Container, frame: Any, kernel: Any) -> Any:
-        result = chain(self, frame, kernel)
+    def counted_chain(self: Container, names: Any, frame: Any, kernel: Any) -> Any:
+        result = chain(self, names, frame, kernel)
         seen["chain fallback" if result is Container.FELL_BACK else "chain kernel"] += frame is not None
         return result
 
