@@ -20,7 +20,7 @@ from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import stored_feedback
-from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, parcel_rows, passed_rows
 from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
@@ -165,19 +165,19 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
         job = self.job
-        passed = Passed([])
+        passed = Passed()
+        spent = passed.counts.of_pe(job.program.name)
         channel = partition.index % len(job.labels)
         try:
             parcels = run_source_pe(job.program, job.readers, partition.pieces, channel, passed)
             if partition.index == 0 and job.loops:
                 fed = self._fed(partition.pulse.epoch - 1)
                 parcels = chain(run_fed(job.program, fed, partition.pulse.base, channel, passed), parcels)
-            for row in parcel_rows(parcels, job.labels):
-                yield batch(row)
+            yield from spent.leaving(map(batch, parcel_rows(parcels, job.labels, spent)))
         except ThalwegError as error:
             self.checkpoint.record_failure(error)
             raise
-        for row in failure_rows(passed.failures, job.labels[0]):
+        for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
         if partition.index == 0:
             for label in job.labels:
