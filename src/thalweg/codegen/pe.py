@@ -264,9 +264,7 @@ class _Module:
             lines.append(f"    {'None' if expr is None else _column(expr, next(sources))},  # {fold.kind}")
         return self._function(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
 
-    def _function(
-        self, name: str, body: list[str], meaning: str, operator: Operator, parameters: str = "f, n"
-    ) -> str:
+    def _function(self, name: str, body: list[str], meaning: str, operator: Operator, parameters: str = "f, n") -> str:
         # An operator may be called like another one's function, and variables of `run` hide functions.
         name = self._free(name, {*self.names.values(), *self.function_names})
         self.function_names.append(name)

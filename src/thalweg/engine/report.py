@@ -63,8 +63,8 @@ class EpochReport:
     def from_document(document: Mapping[str, Any]) -> EpochReport:
         """A report as it was stored, also by a version that did not count as much."""
         operators = {
-            name: OperatorCounts(**{k: tuple(v) if isinstance(v, list) else v for k, v in counts.items()})
-            for name, counts in document.get("operators", {}).items()
+            name: OperatorCounts(tuple(counts.pop("tuples_in")), tuple(counts.pop("tuples_out")), **counts)
+            for name, counts in ((name, dict(counts)) for name, counts in document.get("operators", {}).items())
         }
         pes = {place: PETime(**seconds) for place, seconds in document.get("pes", {}).items()}
         return EpochReport(**{**document, "operators": operators, "pes": pes})

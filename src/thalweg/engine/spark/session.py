@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,8 +67,20 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("thalweg").master(master or "local[*]")
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
-    with quiet():
+    with quiet(), own_interrupts():
         return builder.getOrCreate()
+
+
+@contextmanager
+def own_interrupts() -> Iterator[None]:
+    """PySpark puts its own handler of Ctrl-C in the place of the program's: put that back, if there was one."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        yield
+    finally:
+        if main and before is not signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
 
 
 def _settable(session: SparkSession, conf: Mapping[str, str]) -> dict[str, str]:
