@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, TypeVar
 
 from thalweg.engine.log import Epoch
 from thalweg.ir.graph import LogicalGraph
@@ -130,3 +130,48 @@ def pe_times(spent: Mapping[str, Spent]) -> dict[str, PETime]:
         )
         for name, s in sorted(spent.items())
     }
+
+
+def added(a: EpochReport, b: EpochReport) -> EpochReport:
+    """Two epochs as one: what was counted and the time that it took are added up, all else is the later one's."""
+    return replace(
+        b,
+        tuples_in=a.tuples_in + b.tuples_in,
+        tuples_out=_summed(a.tuples_out, b.tuples_out),
+        seconds=a.seconds + b.seconds,
+        operators={
+            name: OperatorCounts(
+                _ports(counts.tuples_in, a.operators[name].tuples_in),
+                _ports(counts.tuples_out, a.operators[name].tuples_out),
+                counts.skipped + a.operators[name].skipped,
+                counts.dead_letters + a.operators[name].dead_letters,
+                counts.late + a.operators[name].late,
+            )
+            if name in a.operators
+            else counts
+            for name, counts in b.operators.items()
+        },
+        pes={
+            place: PETime(
+                *(
+                    x + y
+                    for x, y in zip(astuple(a.pes.get(place, _NONE)), astuple(b.pes.get(place, _NONE)), strict=True)
+                )
+            )
+            for place in {**a.pes, **b.pes}
+        },
+        parts=_summed(a.parts, b.parts),
+        sinks=_summed(a.sinks, b.sinks),
+    )
+
+
+_NONE = PETime(0.0)
+Number = TypeVar("Number", int, float)
+
+
+def _summed(a: Mapping[str, Number], b: Mapping[str, Number]) -> dict[str, Number]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
+
+
+def _ports(a: Ports, b: Ports) -> Ports:
+    return tuple(None if x is None or y is None else x + y for x, y in zip(a, b, strict=True))
