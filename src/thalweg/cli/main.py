@@ -55,7 +55,8 @@ def _plan(
 ) -> PhysicalPlan:
     if file is not None:
         return verify(parse_plan(file.read_text(), graph))
-    return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
+    groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
+    return make_plan(graph, degree=degree, fuse=groups, observe=observe)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -78,7 +79,7 @@ def run(
         bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
     ] = False,
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
-    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow")] = 1.0,
+    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders")
     ] = False,

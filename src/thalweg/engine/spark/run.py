@@ -23,6 +23,7 @@ from thalweg.engine.sinks import make_sinks, write_epoch
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.progress import ProgressReader, joined
 from thalweg.engine.spark.session import spark_session
+from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
 from thalweg.engine.spark.wire import COUNTS, FAILURES, PULSE, read_counts, read_failures
@@ -40,6 +41,7 @@ _POLL_S = 0.05
 
 def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
+    check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         first = sum(1 for _ in run.checkpoint.reports(0))
         if any(epoch.final for epoch in run.checkpoint.log):
@@ -184,6 +186,8 @@ def _follow(
         while active:
             time.sleep(_POLL_S)
             check_feeders()
+            if options.stop.requested and 0 not in run.checkpoint.log:
+                return reports  # there was no epoch yet, and none is in progress
             if options.stop.requested and not run.checkpoint.is_to_stop:
                 run.checkpoint.ask_to_stop()
                 if endless:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
+from thalweg.engine.spark.settings import refusals
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
 STATIC: Mapping[str, str] = {
@@ -48,9 +49,11 @@ def spark_session(master: str | None, conf: Mapping[str, str], channels: int) ->
     active = SparkSession.getActiveSession()
     spark = active or _start(master, conf)
     session = spark.newSession()
-    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
-        session.conf.set(key, value)
+    settings = {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}
     try:
+        for key, value in settings.items():
+            with refusals(f"Spark refuses the setting {key}"):
+                session.conf.set(key, value)
         yield session
     finally:
         if active is None:
@@ -67,7 +70,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("thalweg").master(master or "local[*]")
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
-    with quiet(), own_interrupts():
+    with refusals("Spark does not start"), quiet(), own_interrupts():
         return builder.getOrCreate()
 
 
