@@ -33,6 +33,10 @@ def fits(out: Console) -> bool:
     return out.height >= _HEADER + _LEAST_ROWS + 1 and out.width >= _LEAST_WIDTH
 
 
+def stopping_line(epoch: int | None) -> str:
+    return f"stopping{'' if epoch is None else f' after epoch {epoch}'}; again: at once"
+
+
 class LiveTable:
     """Started by the first epoch: before, Spark's start has the terminal for itself."""
 
@@ -52,9 +56,9 @@ class LiveTable:
         self.live.start(refresh=True)
 
     def stopping(self, epoch: int | None) -> None:
-        self.stops = f"  stopping{'' if epoch is None else f' after epoch {epoch}'}; again: at once"
+        self.stops = stopping_line(epoch)
         if self.last is None:
-            self.out.print(self.stops.strip())
+            self.out.print(self.stops)
         else:
             self._update()
 
@@ -68,13 +72,13 @@ class LiveTable:
     def _update(self) -> None:
         assert self.last is not None
         line = Text(f"epoch {self.last.epoch}  {self._figures(self.last)}", no_wrap=True, overflow="ellipsis")
-        line.append(self.stops, style="bold yellow")
         self.spinner.update(text=line)
         self.live.update(self._shown(self.last, self.spinner))
 
     def _shown(self, report: EpochReport, head: RenderableType) -> RenderableType:
-        room = max(_LEAST_ROWS, self.out.height - _HEADER - 1)
-        return Group(head, time_bar(report), Text(), operator_table(self.plan, report, room))
+        stops = [Text(self.stops, style="bold yellow")] if self.stops and head is self.spinner else []
+        room = max(_LEAST_ROWS, self.out.height - _HEADER - 1 - len(stops))
+        return Group(*stops, head, time_bar(report), Text(), operator_table(self.plan, report, room))
 
     def _figures(self, report: EpochReport) -> str:
         assert self.all is not None

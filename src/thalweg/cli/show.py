@@ -14,7 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from thalweg.cli.live import LiveTable, fits
+from thalweg.cli.live import LiveTable, fits, stopping_line
 from thalweg.cli.mistakes import print_json
 from thalweg.engine.report import EpochReport
 from thalweg.engine.run import RunResult
@@ -55,10 +55,6 @@ def progress(out: Console, err: Console, plan: PhysicalPlan, *, as_json: bool, v
         yield made
     finally:
         made.close()
-
-
-def stopping_line(epoch: int | None) -> str:
-    return f"stopping{'' if epoch is None else f' after epoch {epoch}'}; again: at once"
 
 
 class Events:
