@@ -230,7 +230,7 @@ def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
     with _following(small) as process:
         _wait_for(lambda: len(small.log()) == 6)
         said = _interrupted(process)
-    assert said == "paused; the same command goes on\n"
+    assert said == "stopping; again: at once\npaused; the same command goes on\n"
     small.add_ticks(4)
     with _following(small) as process:
         _wait_for(lambda: len(small.log()) == 8)

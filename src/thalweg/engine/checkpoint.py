@@ -14,20 +14,20 @@ from typing import IO
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
+from thalweg.engine.report import EpochReport
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.errors import CheckpointError, ThalwegError
 
+__all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
+
 
 @dataclass(frozen=True, slots=True)
-class EpochReport:
-    """What one epoch did. Kept in storage: whoever watches reads it there."""
+class Cut:
+    """A note of the process that cut an epoch: the tuples that it knows to wait, and how long cutting took."""
 
     epoch: int
-    final: bool
-    tuples_in: int
-    tuples_out: dict[str, int]
+    backlog: int
     seconds: float
-    backlog: int | None  # known files' tuples that wait; None where another process cuts the epochs
 
 
 class Checkpoint:
@@ -42,6 +42,8 @@ class Checkpoint:
         self.spools = self.folder / "spool"
         self._failure = self.folder / "failure.json"
         self._progress = self.folder / "progress"
+        self._cut = self._progress / "cut.json"
+        self._stop = self.folder / "stop"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
@@ -50,6 +52,7 @@ class Checkpoint:
         self._take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
+        self._stop.unlink(missing_ok=True)
         for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
             if folder.exists():
                 remove_leftovers(folder)
@@ -99,8 +102,27 @@ class Checkpoint:
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""
         while (file := self._progress / f"{first:010d}.json").exists():
-            yield EpochReport(**json.loads(file.read_bytes()))
+            yield EpochReport.from_document(json.loads(file.read_bytes()))
             first += 1
+
+    def note_cut(self, cut: Cut) -> None:
+        write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)
+
+    def cut_of(self, epoch: int) -> Cut | None:
+        """None: an earlier start cut it."""
+        if not self._cut.exists():
+            return None
+        cut = Cut(**json.loads(self._cut.read_bytes()))
+        return cut if cut.epoch == epoch else None
+
+    # A stop between two epochs, for the process that cuts them.
+
+    def ask_to_stop(self) -> None:
+        write_atomically(self._stop, b"", durable=False)
+
+    @property
+    def is_to_stop(self) -> bool:
+        return self._stop.exists()
 
     # Errors of the parts that run in other processes.
 

@@ -102,6 +102,9 @@ class InputLog:
         file = self._file(number)
         return Epoch.from_json(file.read_text()) if file.exists() else None
 
+    def __contains__(self, number: int) -> bool:
+        return self._file(number).exists()
+
     def __getitem__(self, number: int) -> Epoch:
         found = self.get(number)
         if found is None:

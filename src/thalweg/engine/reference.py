@@ -54,6 +54,7 @@ from thalweg.runtime import batches
 from thalweg.runtime.aggregate import period, row_fields
 from thalweg.runtime.chance import chance
 from thalweg.runtime.columns import from_values, to_list
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.marks import passed
 from thalweg.runtime.ranks import LAST_RANK, hash_of, key_rank
@@ -75,6 +76,7 @@ class Reference:
         self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
+        self.counts, self.counting = Counts(), Counts()  # of all whole epochs, and of the one in progress
         self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
         self.last_key: dict[str, OrderKey] = {}
         self.now: dict[str, int] = {}  # the event time at each operator that takes marks
@@ -84,7 +86,7 @@ class Reference:
         live = live_attributes(self.graph, by_rows=True)
         inputs = readers(self.graph, {s.name: live[s.output] for s in self.graph.sources})
         for epoch in until_nothing_is_fed(log, lambda: any(self.fed.values())):
-            self.open = {name: [] for name in self.answer}
+            self.open, self.counting = {name: [] for name in self.answer}, Counts()
             self.last_key = {}
             self._feed(epoch.base)
             for piece in epoch.pieces():
@@ -96,6 +98,7 @@ class Reference:
                 self._end(epoch.base)
             for name, emitted in self.open.items():
                 self.answer[name] += emitted
+            self.counts.add(self.counting)
         return self.answer
 
     def _feed(self, base: int) -> None:
@@ -126,6 +129,7 @@ class Reference:
             self._deliver(StreamRef(operator.name, port), row, key)
 
     def _deliver(self, stream: StreamRef, row: Any, key: OrderKey) -> None:
+        self.counting.send(stream.operator, stream.port, 1)
         for operator, port in self.graph.consumers[stream]:
             branch = self.layout.branch.get((operator.name, port))
             at = key if branch is None else (*key, branch)
@@ -142,6 +146,7 @@ class Reference:
         if operator.on_error == "fail":
             raise TupleError(text, operator=operator.name, where=operator.where, found=shown) from error
         if operator.dead_port is None:
+            self.counting.skip(operator.name)
             return []
         letter = row_maker(DEAD_LETTER, DEAD_LETTER.names)(operator.name, text, shown)
         return [(operator.dead_port, letter, self._wide(operator, key))]

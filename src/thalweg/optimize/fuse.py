@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.partitioning import output_routes
 from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
+from thalweg.optimize.groups import read_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,7 @@ class Fuse:
     @classmethod
     def by_name(cls, mode: str, graph: LogicalGraph) -> Fuse:
         makers = {"all": cls.all, "none": cls.none}
-        if mode not in makers:
-            raise PlanError("unknown fusion", expected="all or none", found=mode, hint=did_you_mean(mode, makers))
-        return makers[mode](graph)
+        return makers[mode](graph) if mode in makers else cls(read_groups(mode, graph))
 
     def run(self, plan: PhysicalPlan) -> PhysicalPlan:
         fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
+from thalweg.engine.spark.settings import refusals
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
 STATIC: Mapping[str, str] = {
@@ -46,9 +49,11 @@ def spark_session(master: str | None, conf: Mapping[str, str], channels: int) ->
     active = SparkSession.getActiveSession()
     spark = active or _start(master, conf)
     session = spark.newSession()
-    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
-        session.conf.set(key, value)
+    settings = {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}
     try:
+        for key, value in settings.items():
+            with refusals(f"Spark refuses the setting {key}"):
+                session.conf.set(key, value)
         yield session
     finally:
         if active is None:
@@ -65,8 +70,20 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("thalweg").master(master or "local[*]")
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
-    with quiet():
+    with refusals("Spark does not start"), quiet(), own_interrupts():
         return builder.getOrCreate()
+
+
+@contextmanager
+def own_interrupts() -> Iterator[None]:
+    """PySpark puts its own handler of Ctrl-C in the place of the program's: put that back, if there was one."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        yield
+    finally:
+        if main and before is not signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
 
 
 def _settable(session: SparkSession, conf: Mapping[str, str]) -> dict[str, str]:

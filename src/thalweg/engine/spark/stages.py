@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter_ns
 from typing import Any
 
 import pandas as pd
@@ -10,9 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, parcel_rows, passed_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.runtime.container import Program
+from thalweg.runtime.counts import Spent
 from thalweg.runtime.records import close_resources
 
 
@@ -20,14 +22,18 @@ class _Buckets:
     """A channel's buckets in Spark's state store."""
 
     def __init__(self, state: Any) -> None:
-        self.state = state
+        self.state, self.spent = state, Spent()
 
     def get(self, bucket: int) -> bytes | None:
+        began = perf_counter_ns()
         value = self.state.getValue((bucket,))
+        self.spent.state_wait_ns += perf_counter_ns() - began
         return None if value is None else bytes(value[0])
 
     def put(self, bucket: int, data: bytes) -> None:
+        began = perf_counter_ns()
         self.state.updateValue((bucket,), (data,))
+        self.spent.state_wait_ns += perf_counter_ns() - began
 
 
 class StatefulPE(StatefulProcessor):
@@ -42,11 +48,12 @@ class StatefulPE(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         label = int(key[0])
         channel = self.labels.index(label)
-        passed = Passed([])
+        passed = Passed()
+        spent = self.buckets.spent = passed.counts.of_pe(self.program.name)
         beside: list[Row] = []
         parcels: list[Parcel] = []
         end: int | None = None
-        for frames in rows:
+        for frames in spent.arriving(rows):
             for stream, content in zip(frames["stream"], frames["frame"], strict=True):
                 if stream < 0:
                     beside.append((label, int(stream), bytes(content)))
@@ -55,10 +62,10 @@ class StatefulPE(StatefulProcessor):
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
         ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
-        sent = list(parcel_rows(ran, self.labels))
+        sent = list(parcel_rows(ran, self.labels, spent))
         if end is not None:
             close_resources([self.program.fingerprint])  # Spark says no more when a query, or a worker, ends
-        out = [*sent, *failure_rows(passed.failures, label), *beside]
+        out = [*sent, *passed_rows(passed, label), *beside]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
     def close(self) -> None:
@@ -69,19 +76,22 @@ def stateless(
     program: Program, labels: tuple[int, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        passed = Passed()
+        spent = passed.counts.of_pe(program.name)
+        yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent)))
+        for row in passed_rows(passed, labels[0]):
+            yield batch(row)
+
+    def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent) -> Iterator[Row]:
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
                     if stream == PULSE and Pulse.read(content).final:
                         close_resources([program.fingerprint])
-                    yield batch((label, stream, content))
+                    yield label, stream, content
                     continue
-                passed = Passed([])
                 parcel = Parcel(labels.index(label), stream, content)
-                for row in parcel_rows(run_stateless_pe(program, [parcel], passed), labels):
-                    yield batch(row)
-                for row in failure_rows(passed.failures, label):
-                    yield batch(row)
+                yield from parcel_rows(run_stateless_pe(program, [parcel], passed), labels, spent)
 
     return run
 

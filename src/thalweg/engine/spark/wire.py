@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from thalweg.engine.stages import Parcel
+from thalweg.engine.stages import Parcel, Passed
 from thalweg.runtime.container import Failure
+from thalweg.runtime.counts import Counts, Spent
 
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
 
-PULSE, FAILURES = -1, -2  # streams beside the wires
+PULSE, FAILURES, COUNTS = -1, -2, -3  # streams beside the wires
 
 Row = tuple[int, int, bytes]
 
@@ -36,18 +37,27 @@ class Pulse:
         return Pulse(*json.loads(content))
 
 
-def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...]) -> Iterator[Row]:
+def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...], spent: Spent) -> Iterator[Row]:
     for parcel in parcels:
-        yield labels[parcel.channel], parcel.wire, parcel.sealed
+        with spent.working():
+            sealed = parcel.sealed
+        yield labels[parcel.channel], parcel.wire, sealed
 
 
-def failure_rows(failures: list[Failure], label: int) -> Iterator[Row]:
-    if failures:
-        yield label, FAILURES, pickle.dumps(failures)
+def passed_rows(passed: Passed, label: int) -> Iterator[Row]:
+    """What travels beside the parcels: failures, and what was counted."""
+    if passed.failures:
+        yield label, FAILURES, pickle.dumps(passed.failures)
+    yield label, COUNTS, pickle.dumps(passed.counts)
 
 
 def read_failures(data: bytes) -> list[Failure]:
     found: list[Failure] = pickle.loads(data)
+    return found
+
+
+def read_counts(data: bytes) -> Counts:
+    found: Counts = pickle.loads(data)
     return found
 
 
