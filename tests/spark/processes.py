@@ -6,22 +6,31 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 # A JVM that lives for seconds is better off without its optimizing compiler.
-ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA}
 
 
 class Run:
     """A command that leads a session: driver, JVM and Python workers are all members of it."""
 
-    def __init__(self, command: Sequence[str], said: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], said: Path, *, env: Mapping[str, str] = ENVIRONMENT, cwd: Path | None = None
+    ) -> None:
         self.said = said
         with said.open("ab") as out:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=ENVIRONMENT, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=env,
+                cwd=cwd,
+                start_new_session=True,
             )
 
     @property

@@ -19,13 +19,16 @@ from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.deaths import query_error
+from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
-from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
+from thalweg.engine.spark.wire import ERRORS, FAILURES, PULSE, first_error, read_failures
 from thalweg.engine.stages import first_failure
-from thalweg.errors import EngineError, ThalwegError
+from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
@@ -49,8 +52,9 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             ) as check_feeders,
         ):
             started = time.monotonic()
-            query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, options, watch, first, check_feeders)
+            with deployed(spark, plan.graph, run.checkpoint):
+                query = start_query(spark, plan, options, run)
+            reports = _follow(query, run, options, watch, first, check_feeders, plan.graph)
             seconds = time.monotonic() - started
         if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
             run.checkpoint.mark_ended()
@@ -59,7 +63,8 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
     programs = compile_plan(plan)
-    labels = run.manifest.labels
+    labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
+    notes.clear()
     live = live_attributes(plan.graph)
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
@@ -75,7 +80,9 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
+    writer = connect(frames, programs, labels, notes).writeStream.foreachBatch(
+        EpochWriter.make(plan, run.checkpoint.folder)
+    )
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
     if options.follow or _waits(plan.graph, run.checkpoint):
         return writer.trigger(processingTime="0 seconds").start()
@@ -113,13 +120,18 @@ class EpochWriter:
     def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
         frames: dict[int, list[Frame]] = {}
         failures: list[Failure] = []
+        errors: list[bytes] = []
         # One action: the state is read once, and no operator runs twice.
         table = rows.toArrow()
         for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
             if stream == FAILURES:
                 failures += read_failures(content.as_py())
+            elif stream == ERRORS:
+                errors.append(content.as_py())
             elif stream != PULSE:
                 frames.setdefault(stream, []).append(decode(content.as_buffer()))
+        if errors:
+            raise first_error(errors)
         if (failure := first_failure(failures)) is not None:
             raise failure
         epoch = checkpoint.log[number]
@@ -141,6 +153,7 @@ def _follow(
     watch: Watch,
     first: int,
     check_feeders: Callable[[], None],
+    graph: LogicalGraph,
 ) -> list[EpochReport]:
     """Read the reports from storage while the query works."""
     reports: list[EpochReport] = []
@@ -159,15 +172,8 @@ def _follow(
                 return reports
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise run.checkpoint.failure() or _engine_error(error) from error
+        notes = Notes.of(run.checkpoint.folder)
+        raise run.checkpoint.failure() or query_error(error, notes, graph) from error
     finally:
         query.stop()
     return reports
-
-
-def _engine_error(error: StreamingQueryException) -> EngineError:
-    message = str(error)
-    last = next(
-        (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
-    )
-    return EngineError("Spark stopped the query", found=last.strip(), hint="--debug shows all that Spark said")

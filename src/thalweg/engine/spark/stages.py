@@ -10,8 +10,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.at_work import AtWork, Notes
+from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, failure_rows, parcel_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
+from thalweg.errors import ThalwegError
 from thalweg.runtime.container import Program
 from thalweg.runtime.records import close_resources
 
@@ -33,8 +35,8 @@ class _Buckets:
 class StatefulPE(StatefulProcessor):
     """The PE with state of a stage; one call per channel and epoch."""
 
-    def __init__(self, program: Program, labels: tuple[int, ...]) -> None:
-        self.program, self.labels = program, labels
+    def __init__(self, program: Program, labels: tuple[int, ...], notes: Notes) -> None:
+        self.program, self.labels, self.notes = program, labels, notes
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"))
@@ -55,7 +57,11 @@ class StatefulPE(StatefulProcessor):
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
         ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
-        sent = list(parcel_rows(ran, self.labels))
+        try:
+            with self.notes.note(self.program) as note:
+                sent = list(note.running(parcel_rows(ran, self.labels)))
+        except ThalwegError as error:
+            sent = [error_row(error, channel, label)]
         if end is not None:
             close_resources([self.program.fingerprint])  # Spark says no more when a query, or a worker, ends
         out = [*sent, *failure_rows(passed.failures, label), *beside]
@@ -66,34 +72,41 @@ class StatefulPE(StatefulProcessor):
 
 
 def stateless(
-    program: Program, labels: tuple[int, ...]
+    program: Program, labels: tuple[int, ...], notes: Notes
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for arrived in batches:
-            for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
-                if stream < 0:
-                    if stream == PULSE and Pulse.read(content).final:
-                        close_resources([program.fingerprint])
-                    yield batch((label, stream, content))
-                    continue
-                passed = Passed([])
-                parcel = Parcel(labels.index(label), stream, content)
-                for row in parcel_rows(run_stateless_pe(program, [parcel], passed), labels):
-                    yield batch(row)
-                for row in failure_rows(passed.failures, label):
-                    yield batch(row)
+        with notes.note(program) as note:
+            for arrived in batches:
+                yield from made_of(arrived, note)
+
+    def made_of(arrived: pa.RecordBatch, note: AtWork) -> Iterator[pa.RecordBatch]:
+        for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
+            if stream < 0:
+                if stream == PULSE and Pulse.read(content).final:
+                    close_resources([program.fingerprint])
+                yield batch((label, stream, content))
+                continue
+            passed = Passed([])
+            parcel = Parcel(labels.index(label), stream, content)
+            ran = run_stateless_pe(program, [parcel], passed)
+            for row in note.running(parcel_rows(ran, labels)):
+                yield batch(row)
+            for row in failure_rows(passed.failures, label):
+                yield batch(row)
 
     return run
 
 
-def connect(rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...]) -> DataFrame:
+def connect(
+    rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...], notes: Notes
+) -> DataFrame:
     """All stages behind the first PE of stage 0, which runs in the source."""
     for index, stage in enumerate(programs):
         first, *others = stage
         if index > 0:
             rows = rows.groupBy("channel").transformWithStateInPandas(
-                StatefulPE(first, labels), SCHEMA, outputMode="append", timeMode="none"
+                StatefulPE(first, labels, notes), SCHEMA, outputMode="append", timeMode="none"
             )
         for program in others:
-            rows = rows.mapInArrow(stateless(program, labels), SCHEMA)
+            rows = rows.mapInArrow(stateless(program, labels, notes), SCHEMA)
     return rows
