@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import time
@@ -77,3 +78,30 @@ def session_members(session: int) -> list[int]:
             if int(of) == session and state != "Z":
                 found.append(int(entry.name))
     return found
+
+
+def starved(said: Path) -> bool:
+    """Spark gives a Python worker ten seconds to start, whatever else the machine does."""
+    return "Python worker failed to connect back" in said.read_text()[-1500:]
+
+
+def moment(checkpoint: Path, chance: random.Random) -> Callable[[], bool]:
+    """One in six while Spark starts, else a random time after the first to third epoch that the run cuts."""
+    if chance.randrange(6) == 0:
+        then = time.monotonic() + chance.uniform(0.5, 8.0)
+        return lambda: time.monotonic() > then
+    epochs, delay = _cut(checkpoint) + chance.randint(1, 3), chance.uniform(0.0, 0.8)
+    reached: list[float] = []
+
+    def moment() -> bool:
+        if not reached and _cut(checkpoint) >= epochs:
+            reached.append(time.monotonic())
+        return bool(reached) and time.monotonic() > reached[0] + delay
+
+    return moment
+
+
+def _cut(checkpoint: Path) -> int:
+    """How many epochs are in the input log."""
+    folder = checkpoint / "log"
+    return len(list(folder.glob("*.json"))) if folder.exists() else 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,13 +42,32 @@ def jvm_deaths_said() -> Iterator[None]:
         ) from error
 
 
+def let_us_say_it(spark: SparkSession) -> None:
+    """What py4j and pyspark print, from threads of theirs, when the JVM's connections break: tracebacks, no reason."""
+    logging.getLogger().addFilter(_is_not_py4j)
+    server = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        printed = server.handle_error
+
+        def handle_error(request: object, address: object) -> None:
+            if not isinstance(sys.exception(), EOFError | ConnectionError):
+                printed(request, address)
+
+        server.handle_error = handle_error
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    """It is the root logger's filter, so it sees only what is said in nobody's name."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
 def stop(spark: SparkSession) -> None:
     """End a session, also one whose JVM is dead: then pyspark is told to forget it, or no other could be started."""
     process = _jvm()
     if process is None or process.poll() is None:
         spark.stop()
         return
-    with warnings.catch_warnings(), suppress(Py4JError):
+    with warnings.catch_warnings(), suppress(Py4JError, ConnectionError):
         warnings.simplefilter("ignore", RuntimeWarning)  # that it is not cleanly shut down
         spark.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -74,6 +96,13 @@ def query_error(error: StreamingQueryException, notes: Notes, graph: LogicalGrap
         )
     if "Python worker" in message and ("crashed" in message or "idle timeout" in message):
         return _worker_died(message, notes, graph)
+    if "Python worker failed to connect back" in message:
+        return EngineError(
+            "a Python worker did not start within the ten seconds that Spark gives it",
+            hint=f"the machine is busy with other things: start again; {_AGAIN}",
+        )
+    if "Job aborted" not in message and "PythonStreamingSourceRunner" in getattr(error, "_stackTrace", ""):
+        return EngineError("Spark's source process died, a Python process that cuts the epochs", hint=_AGAIN)
     lines = [line.strip() for line in message.splitlines() if "Error" in line or "Exception" in line]
     return EngineError(
         "Spark stopped the query",

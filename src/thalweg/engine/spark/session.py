@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from thalweg.engine.spark.deaths import jvm_deaths_said, stop
+from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
 
@@ -31,6 +31,7 @@ STATIC: Mapping[str, str] = {
 
 # Set for the session of a query.
 RUNTIME: Mapping[str, str] = {
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",  # a worker that crashes says where
     "spark.sql.adaptive.enabled": "false",  # it may coalesce the partitions that a plan chose
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # the source itself makes every epoch
     "spark.sql.streaming.stateStore.providerClass": (
@@ -76,7 +77,9 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
     with quiet():
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+    let_us_say_it(spark)
+    return spark
 
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
