@@ -40,7 +40,7 @@ class Bare:
         (packages / "dependencies.pth").write_text(f"{SPARK.parent}\n")
         home = folder / "spark"
         home.mkdir()
-        for part in ("bin", "jars", "python", "sbin"):
+        for part in ("bin", "jars", "sbin"):
             (home / part).symlink_to(SPARK / part)
         bare.check()
         return bare

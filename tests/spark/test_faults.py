@@ -89,5 +89,15 @@ def test_processes_of_sparks_that_die(tmp_path: Path, expected: dict[str, bytes]
     assert small.output() == expected
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_module_that_workers_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read of the program does not name it, so it does not travel."""
+    small = Small.make(tmp_path / "small", files=1)
+    (tmp_path / "small" / "nameless.py").write_text("def keep(q):\n    return [q.vwap > q.price][0]\n")
+    change = ("filter(lambda q: q.vwap > q.price)", "filter(__import__('name' + 'less').keep)")
+    with pytest.raises(EngineError, match="a Python worker cannot import nameless"):
+        small.run("spark", change)
+
+
 def _command(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")

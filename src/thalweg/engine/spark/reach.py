@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,13 +29,8 @@ def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> N
     token.touch()
     tasks = spark.sparkContext.defaultParallelism
 
-    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            pass
-        yield pa.RecordBatch.from_pylist([{"host": socket.gethostname(), "problem": _problem(str(token), inputs)}])
-
     try:
-        rows = spark.range(0, tasks, 1, tasks).mapInArrow(look, _SCHEMA).collect()
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(_looking(str(token), inputs), _SCHEMA).collect()
     except PySparkException as error:
         raise _unfit(error) from error
     finally:
@@ -46,14 +40,28 @@ def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> N
             raise EngineError(f"{row['problem']} from the executor on {row['host']}", hint=_HINT)
 
 
-def _problem(token: str, inputs: tuple[str, ...]) -> str:
-    folder = os.path.dirname(token)
-    if not os.path.exists(token):
-        return f"the checkpoint {folder} cannot be seen"
-    if not os.access(folder, os.W_OK):
-        return f"the checkpoint {folder} cannot be written"
-    missing = [path for path in inputs if not os.path.exists(path)]
-    return f"the input {missing[0]} cannot be seen" if missing else ""
+def _looking(token: str, inputs: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function that needs nothing of Thalweg's: where the checkpoint cannot be seen, Thalweg cannot be imported."""
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import socket
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        folder, problem = os.path.dirname(token), ""
+        missing = [path for path in inputs if not os.path.exists(path)]
+        if not os.path.exists(token):
+            problem = f"the checkpoint {folder} cannot be seen"
+        elif not os.access(folder, os.W_OK):
+            problem = f"the checkpoint {folder} cannot be written"
+        elif missing:
+            problem = f"the input {missing[0]} cannot be seen"
+        yield pa.RecordBatch.from_pylist([{"host": socket.gethostname(), "problem": problem}])
+
+    return look
 
 
 def unreachable(checkpoint: Path) -> EngineError | None:

@@ -6,12 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
+from thalweg.engine.spark.home import lean_home
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
 
@@ -76,7 +77,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
-    with quiet():
+    with quiet(), lean_home() if is_local(master) else nullcontext():
         spark = builder.getOrCreate()
     let_us_say_it(spark)
     return spark

@@ -1,10 +1,14 @@
-"""Send modules to the Python workers, as zip archives through Spark."""
+"""Send modules to the Python workers: as zip archives in the checkpoint, which all machines of a cluster can reach.
+
+Spark's own way (`addArtifacts`) does not do: one of the processes that it starts for a query, the one in which a stage
+with state declares its state, gets no archives.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import sys
+import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,26 +19,24 @@ from pyspark.sql import SparkSession
 from thalweg.engine.spark.modules import CodeFile
 from thalweg.engine.storage import write_atomically
 
-_VARIABLE = "THALWEG_CODE"
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
-
-_sent: dict[str, list[str]] = {}  # by Spark application: the archives in the order in which they were sent
+_PATH = "PYTHONPATH"
 
 
 @contextmanager
 def shipped(spark: SparkSession, codes: Mapping[str, Sequence[CodeFile]], folder: Path) -> Iterator[None]:
-    """What is sent to workers inside the block finds these modules there. The folder is for the archives, by name.
+    """What is sent to workers inside the block finds these modules there.
 
-    Python workers live on after a query, with the modules that they imported. So a variable of their environment says
-    which code they have: Spark gives a query only workers whose environment is the query's.
+    Python workers live on after a query, with what they imported. But Spark gives a query only workers whose
+    environment is the query's, and archives are named by their content: other code runs in other workers.
     """
-    archives = [pack(code, name) for name, code in codes.items() if code]
-    for name, data in archives:
-        _send(spark, name, data, folder)
+    archives = [pack(code, folder, name) for name, code in codes.items() if code]
+    _remove_others(folder, archives)
     environment = spark.sparkContext.environment
     before = dict(environment)
     if archives:
-        environment[_VARIABLE] = " ".join(name for name, _ in archives)
+        known = [before[_PATH]] if before.get(_PATH) else []
+        environment[_PATH] = os.pathsep.join([*map(str, archives), *known])
     try:
         yield
     finally:
@@ -42,25 +44,21 @@ def shipped(spark: SparkSession, codes: Mapping[str, Sequence[CodeFile]], folder
         environment.update(before)
 
 
-def pack(code: Sequence[CodeFile], name: str) -> tuple[str, bytes]:
-    """A zip archive, and its name, which says its content: the same code gives the same bytes."""
+def pack(code: Sequence[CodeFile], folder: Path, name: str) -> Path:
+    """A zip archive, named by its content: the same code gives the same bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for item in code:
             archive.writestr(zipfile.ZipInfo(item.place, _FIRST_TIME), item.file.read_bytes(), zipfile.ZIP_DEFLATED)
     data = out.getvalue()
-    return f"{name}-{hashlib.sha256(data).hexdigest()[:16]}", data
+    file = folder / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}.zip"
+    if not file.exists():
+        write_atomically(file, data)
+    return file
 
 
-def _send(spark: SparkSession, name: str, data: bytes, folder: Path) -> None:
-    """What was sent last stands first on the workers' path. So what is needed again after other code goes again,
-    under another name: Spark sends a name once."""
-    sent = _sent.setdefault(spark.sparkContext.applicationId, [])
-    if name in sent[-2:]:  # Thalweg and one application
-        return
-    file = folder / f"{name}-{sent.count(name)}.zip"
-    write_atomically(file, data, durable=False)
-    path = [*sys.path]
-    spark.addArtifacts(str(file), pyfile=True)
-    sys.path[:] = path  # of the driver, which has it all
-    sent.append(name)
+def _remove_others(folder: Path, archives: Sequence[Path]) -> None:
+    """The code of earlier starts: nobody else works on this checkpoint."""
+    for file in folder.glob("*.zip"):
+        if file not in archives:
+            file.unlink()

@@ -17,7 +17,7 @@ from thalweg.runtime.container import Failure
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
 
-PULSE, FAILURES, ERRORS = -1, -2, -3  # streams beside the wires
+PULSE, FAILURES, ERRORS = -1, -2, -4  # streams beside the wires
 
 Row = tuple[int, int, bytes]
 
