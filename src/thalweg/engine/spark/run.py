@@ -20,16 +20,19 @@ from thalweg.engine.inputs import readers
 from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.deaths import query_error
+from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.progress import ProgressReader, joined
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
-from thalweg.engine.spark.wire import COUNTS, FAILURES, PULSE, read_counts, read_failures
+from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
 from thalweg.engine.stages import Passed, first_failure
 from thalweg.engine.timing import Laps, rounded, timed
-from thalweg.errors import EngineError, ThalwegError
+from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
@@ -56,8 +59,9 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             reports: list[EpochReport] = []
             if not options.stop.requested:
                 endless = waits(plan.graph, run.checkpoint, options)
-                query = start_query(spark, plan, options, run)
-                reports = _follow(query, run, options, watch, first, check_feeders, endless=endless)
+                with deployed(spark, plan.graph, run.checkpoint):
+                    query = start_query(spark, plan, options, run)
+                reports = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
             seconds = time.monotonic() - started
         # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
         ended = bool(reports and reports[-1].final) or not (options.follow or options.stop.requested)
@@ -68,7 +72,8 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
     programs = compile_plan(plan)
-    labels = run.manifest.labels
+    labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
+    notes.clear()
     live = live_attributes(plan.graph)
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
@@ -84,7 +89,9 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
+    writer = connect(frames, programs, labels, notes).writeStream.foreachBatch(
+        EpochWriter.make(plan, run.checkpoint.folder)
+    )
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
     if waits(plan.graph, run.checkpoint, options):
         return writer.trigger(processingTime="0 seconds").start()
@@ -124,6 +131,7 @@ class EpochWriter:
     def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
         frames: dict[int, list[Frame]] = {}
         passed, laps, sinks_laps = Passed(), Laps(), Laps()
+        errors: list[bytes] = []
         # One action: the state is read once, and no operator runs twice.
         with laps.part("run"):
             table = rows.toArrow()
@@ -131,10 +139,14 @@ class EpochWriter:
             for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
                 if stream == FAILURES:
                     passed.failures += read_failures(content.as_py())
+                elif stream == ERRORS:
+                    errors.append(content.as_py())
                 elif stream == COUNTS:
                     passed.counts.add(read_counts(content.as_py()))
                 elif stream != PULSE:
                     frames.setdefault(stream, []).append(decode(content.as_buffer()))
+            if errors:
+                raise first_error(errors)
             if (failure := first_failure(passed.failures)) is not None:
                 raise failure
             epoch = checkpoint.log[number]
@@ -174,6 +186,7 @@ def _follow(
     watch: Watch,
     first: int,
     check_feeders: Callable[[], None],
+    graph: LogicalGraph,
     *,
     endless: bool,
 ) -> list[EpochReport]:
@@ -207,7 +220,8 @@ def _follow(
                 return reports
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise run.checkpoint.failure() or _engine_error(error) from error
+        notes = Notes.of(run.checkpoint.folder)
+        raise run.checkpoint.failure() or query_error(error, notes, graph) from error
     finally:
         query.stop()
     return reports
@@ -224,11 +238,3 @@ def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool)
             report = joined(report, progress)
             run.checkpoint.report(report)
         yield report
-
-
-def _engine_error(error: StreamingQueryException) -> EngineError:
-    message = str(error)
-    last = next(
-        (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
-    )
-    return EngineError("Spark stopped the query", found=last.strip(), hint="--debug shows all that Spark said")

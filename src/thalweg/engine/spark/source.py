@@ -20,7 +20,9 @@ from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import stored_feedback
-from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, parcel_rows, passed_rows
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.reach import unreachable
+from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
@@ -187,10 +189,11 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if partition.index == 0 and job.loops:
                 fed = self._fed(partition.pulse.epoch - 1)
                 parcels = chain(run_fed(job.program, fed, partition.pulse.base, channel, passed), parcels)
-            yield from spent.leaving(map(batch, parcel_rows(parcels, job.labels, spent)))
+            with Notes.of(job.checkpoint).note(job.program) as note:
+                yield from spent.leaving(map(batch, note.running(parcel_rows(parcels, job.labels, spent))))
         except ThalwegError as error:
-            self.checkpoint.record_failure(error)
-            raise
+            found = unreachable(Path(job.checkpoint)) or error
+            yield batch(error_row(found, partition.index, job.labels[0]))
         for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
         if partition.index == 0:

@@ -11,8 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, parcel_rows, passed_rows
+from thalweg.engine.spark.at_work import AtWork, Notes
+from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
+from thalweg.errors import ThalwegError
 from thalweg.runtime.container import Program
 from thalweg.runtime.counts import Spent
 from thalweg.runtime.records import close_resources
@@ -39,8 +41,8 @@ class _Buckets:
 class StatefulPE(StatefulProcessor):
     """The PE with state of a stage; one call per channel and epoch."""
 
-    def __init__(self, program: Program, labels: tuple[int, ...]) -> None:
-        self.program, self.labels = program, labels
+    def __init__(self, program: Program, labels: tuple[int, ...], notes: Notes) -> None:
+        self.program, self.labels, self.notes = program, labels, notes
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"))
@@ -62,7 +64,11 @@ class StatefulPE(StatefulProcessor):
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
         ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
-        sent = list(parcel_rows(ran, self.labels, spent))
+        try:
+            with self.notes.note(self.program) as note:
+                sent = list(note.running(parcel_rows(ran, self.labels, spent)))
+        except ThalwegError as error:
+            sent = [error_row(error, channel, label)]
         if end is not None:
             close_resources([self.program.fingerprint])  # Spark says no more when a query, or a worker, ends
         out = [*sent, *passed_rows(passed, label), *beside]
@@ -73,16 +79,17 @@ class StatefulPE(StatefulProcessor):
 
 
 def stateless(
-    program: Program, labels: tuple[int, ...]
+    program: Program, labels: tuple[int, ...], notes: Notes
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         passed = Passed()
         spent = passed.counts.of_pe(program.name)
-        yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent)))
+        with notes.note(program) as note:
+            yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent, note)))
         for row in passed_rows(passed, labels[0]):
             yield batch(row)
 
-    def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent) -> Iterator[Row]:
+    def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent, note: AtWork) -> Iterator[Row]:
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
@@ -91,19 +98,21 @@ def stateless(
                     yield label, stream, content
                     continue
                 parcel = Parcel(labels.index(label), stream, content)
-                yield from parcel_rows(run_stateless_pe(program, [parcel], passed), labels, spent)
+                yield from note.running(parcel_rows(run_stateless_pe(program, [parcel], passed), labels, spent))
 
     return run
 
 
-def connect(rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...]) -> DataFrame:
+def connect(
+    rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...], notes: Notes
+) -> DataFrame:
     """All stages behind the first PE of stage 0, which runs in the source."""
     for index, stage in enumerate(programs):
         first, *others = stage
         if index > 0:
             rows = rows.groupBy("channel").transformWithStateInPandas(
-                StatefulPE(first, labels), SCHEMA, outputMode="append", timeMode="none"
+                StatefulPE(first, labels, notes), SCHEMA, outputMode="append", timeMode="none"
             )
         for program in others:
-            rows = rows.mapInArrow(stateless(program, labels), SCHEMA)
+            rows = rows.mapInArrow(stateless(program, labels, notes), SCHEMA)
     return rows
