@@ -57,6 +57,7 @@ def epoch_line(report: EpochReport) -> str:
     if report.final:
         return f"epoch {report.epoch:>5}  end of input{_sinks(report) if any(report.tuples_out.values()) else ''}"
     backlog = f"; {report.backlog:,} waiting" if report.backlog else ""
+    backlog += "".join(f"; {n:,} bad rows of {source} left out" for source, n in report.left_out.items())
     return (
         f"epoch {report.epoch:>5}  {report.tuples_in:>10,} in  {report.seconds * 1000:>7,.0f} ms "
         f"{_rate(report.tuples_in, report.seconds):>12,.0f} tuples/s{_sinks(report)}{backlog}"
@@ -96,10 +97,13 @@ class Totals:
 def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:
     if as_json:
         document = {"epochs": result.epochs, "tuples_in": result.tuples_in, "tuples_out": dict(result.tuples_out)}
+        document |= {"left_out": dict(result.left_out)} if result.left_out else {}
         print(json.dumps({"event": "end", "seconds": round(result.seconds, 3), **document}), flush=True)
         return
     sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
     out.print(f"\n{result.tuples_in:,} tuples in {result.epochs} epochs and {result.seconds:.1f} s; out: {sinks}")
+    for source, count in result.left_out.items():
+        out.print(f"left out: {count:,} bad rows of {source}")
     for sink, table in result.collected.items():
         shown = Table(
             title=f"{sink}: the first {min(_SHOWN, table.num_rows)} of {table.num_rows:,}", title_justify="left"

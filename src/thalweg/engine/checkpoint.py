@@ -7,15 +7,16 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
-from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, ThalwegError
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically, writing
+from thalweg.errors import CheckpointError, StorageError, ThalwegError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class EpochReport:
     tuples_out: dict[str, int]
     seconds: float
     backlog: int | None  # known files' tuples that wait; None where another process cuts the epochs
+    left_out: dict[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
 
 
 class Checkpoint:
@@ -46,8 +48,9 @@ class Checkpoint:
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
         for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
@@ -105,9 +108,11 @@ class Checkpoint:
     # Errors of the parts that run in other processes.
 
     def record_failure(self, error: ThalwegError) -> None:
-        """Keep an error for the driver; the first one stays, later ones follow from it."""
+        """Keep an error for the driver; the first one stays, later ones follow from it. On a full disk nothing can be
+        kept; the error itself is raised all the same, and the driver finds the reason in what the engine says."""
         if not self._failure.exists():
-            write_atomically(self._failure, json.dumps(to_document(error)).encode())
+            with suppress(StorageError):
+                write_atomically(self._failure, json.dumps(to_document(error)).encode())
 
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():

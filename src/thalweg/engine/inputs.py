@@ -10,6 +10,7 @@ from thalweg.engine.beacon import BeaconReader, BeaconSplits
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.splits import FileSplits, Reader
 from thalweg.engine.spool import Spool, SpoolSplits
+from thalweg.engine.tolerant import Found, TolerantReader
 from thalweg.errors import InternalError
 from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
 from thalweg.ir.graph import LogicalGraph
@@ -52,6 +53,13 @@ class InputReader(Protocol):
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
 
 
+def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[Found]:
+    """The piece's tuples, and what a reader that tolerates bad rows says beside them."""
+    if isinstance(reader, TolerantReader):
+        return reader.read(piece, frame_rows)
+    return (Found(tuples=frame) for frame in reader.frames(piece, frame_rows))
+
+
 def make_splits(source: Source, spools: Path | None) -> Splits:
     match source.endpoint:
         case Files() as files:
@@ -73,7 +81,8 @@ def _reader(source: Source, columns: tuple[str, ...]) -> InputReader:
         case Beacon() as beacon:
             return BeaconReader(source.name, source.where, beacon, source.outputs[0], columns)
         case Files() as files:
-            return Reader(source.name, files, source.outputs[0], columns)
+            reader = Reader if source.on_error == "fail" else TolerantReader
+            return reader(source.name, files, source.outputs[0], columns)
         case Items() | Tcp():
             # A chunk names its file itself.
             return Reader(source.name, Files("", "arrow"), source.outputs[0], columns, spooled=True)

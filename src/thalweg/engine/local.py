@@ -49,6 +49,7 @@ class LocalEngine:
         live = live_attributes(plan.graph)
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources})
         self.state = state if state is not None else {}
+        self.left_out: Mapping[str, int] = {}  # by source: rows of the last epoch's files that are no tuples
 
     def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
         """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed.
@@ -64,6 +65,7 @@ class LocalEngine:
             raise failure
         for place, store in stores.items():
             self.state.setdefault(place, {}).update(store.written)
+        self.left_out = passed.left_out
         wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
         return {name: merge([p.frame for p in parcels if p.wire == wire]) for name, wire in wires.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class RunResult:
     seconds: float
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order; without a name, of the only one."""
@@ -127,6 +129,7 @@ def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds:
         seconds=seconds,
         collected={name: sink.read() for name, sink in kept.items()},
         types={name: sink.tuple_type for name, sink in kept.items()},
+        left_out=dict(sum((Counter(r.left_out) for r in reports), Counter())),
     )
 
 
@@ -162,7 +165,9 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             out = write_epoch(run.sinks, number, frames, final=epoch.final)
             snapshots.commit(number)
             seconds = time.monotonic() - began
-            reports.append(EpochReport(number, epoch.final, epoch.tuples, out, seconds, cutter.backlog()))
+            reports.append(
+                EpochReport(number, epoch.final, epoch.tuples, out, seconds, cutter.backlog(), dict(engine.left_out))
+            )
             run.checkpoint.report(reports[-1])
             run.show(number, options)
             watch(reports[-1])

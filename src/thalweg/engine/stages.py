@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from thalweg.engine.beacon import BeaconError
-from thalweg.engine.inputs import InputReader
+from thalweg.engine.inputs import InputReader, read_piece
 from thalweg.engine.log import Piece
 from thalweg.errors import TupleError
 from thalweg.runtime.container import Container, Failure, Output, Program
@@ -38,6 +38,7 @@ class Passed:
     """Failures found on the way; they travel beside the parcels."""
 
     failures: list[Failure]
+    left_out: dict[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
 
 
 def run_source_pe(
@@ -46,10 +47,15 @@ def run_source_pe(
     """The first PE of stage 0, over the pieces that one task reads."""
     try:
         for piece in pieces:
-            for frame in readers[piece.chunk.source].frames(piece, program.frame_rows):
+            source = piece.chunk.source
+            for found in read_piece(readers[source], piece, program.frame_rows):
                 container = Container(program)
-                container.run_sources({piece.chunk.source: frame})
+                if found.letters is not None:
+                    container.put_letters(source, found.letters)
+                container.run_sources({} if found.tuples is None else {source: found.tuples})
                 yield from _sent(container.output, channel, passed)
+                if found.left_out:
+                    passed.left_out[source] = passed.left_out.get(source, 0) + found.left_out
     except BeaconError as error:
         passed.failures.append(error.failure)
 

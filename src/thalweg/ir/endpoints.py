@@ -16,6 +16,7 @@ class Files:
     path: str
     format: str
     exported: bool = False  # a folder in which applications meet: it may not be there yet
+    on_error: str = "fail"  # of a source: what becomes of rows that are no tuples
 
 
 @dataclass(frozen=True, slots=True)

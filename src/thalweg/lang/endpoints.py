@@ -22,6 +22,7 @@ from thalweg.ir.endpoints import (
     SourceEndpoint,
     Tcp,
 )
+from thalweg.ir.operators import POLICIES
 from thalweg.ir.types import STR, TupleType
 from thalweg.lang.place import call_place, user_frame
 
@@ -40,10 +41,15 @@ SOURCES = (Files, Beacon, Items, Tcp)
 SINKS = (Files, Collect, Console, Tcp, Discard)
 
 
-def files(path: str | Path, *, format: str = "parquet") -> Files:
-    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before."""
+def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
+    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before.
+
+    `on_error` says what becomes of rows that are no tuples: they stop the run (fail), are left out and counted (skip),
+    or go to the source's `dead_letters` (dead_letter).
+    """
     _one_of("file format", format, FORMATS)
-    return Files(str(path), format)
+    _one_of("on_error", on_error, POLICIES)
+    return Files(str(path), format, on_error=on_error)
 
 
 def beacon(
@@ -168,6 +174,14 @@ def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> N
         )
     if isinstance(endpoint, Files):
         _check_format(endpoint, tuple_type, where)
+        if endpoint.on_error != "fail":
+            raise GraphError(
+                "a sink reads nothing that could be bad",
+                where=where,
+                expected="tw.files(…) without on_error",
+                found=f"on_error={endpoint.on_error!r}",
+                hint="on_error= of the operator before decides about tuples on which it fails",
+            )
     if isinstance(endpoint, Tcp) and (endpoint.format, endpoint.listen, endpoint.on_error) != ("jsonl", False, "fail"):
         raise GraphError(
             "a tcp sink connects to a server and sends JSON lines",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +25,9 @@ from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
-from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
+from thalweg.engine.spark.wire import FAILURES, LEFT_OUT, PULSE, read_failures
 from thalweg.engine.stages import first_failure
+from thalweg.engine.storage import NO_SPACE, cannot_write
 from thalweg.errors import EngineError, ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
@@ -113,11 +116,14 @@ class EpochWriter:
     def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
         frames: dict[int, list[Frame]] = {}
         failures: list[Failure] = []
+        left_out = Counter[str]()
         # One action: the state is read once, and no operator runs twice.
         table = rows.toArrow()
         for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
             if stream == FAILURES:
                 failures += read_failures(content.as_py())
+            elif stream == LEFT_OUT:
+                left_out.update(json.loads(content.as_py()))
             elif stream != PULSE:
                 frames.setdefault(stream, []).append(decode(content.as_buffer()))
         if (failure := first_failure(failures)) is not None:
@@ -127,7 +133,7 @@ class EpochWriter:
         merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
         out = write_epoch(sinks, number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
-        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, None))
+        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, None, dict(left_out)))
 
     def _began(self, checkpoint: Checkpoint, number: int) -> float:
         """When the epoch began: when it was logged, unless it is a replay."""
@@ -159,14 +165,17 @@ def _follow(
                 return reports
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise run.checkpoint.failure() or _engine_error(error) from error
+        raise run.checkpoint.failure() or _engine_error(error, run.checkpoint.folder) from error
     finally:
         query.stop()
     return reports
 
 
-def _engine_error(error: StreamingQueryException) -> EngineError:
+def _engine_error(error: StreamingQueryException, folder: Path) -> ThalwegError:
     message = str(error)
+    full = next((words for words in NO_SPACE if words in message), None)
+    if full is not None:  # met by the JVM, or by a process of ours that could not even write down its error
+        return cannot_write(folder, full)
     last = next(
         (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
     )

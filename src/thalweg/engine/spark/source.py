@@ -20,7 +20,7 @@ from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import stored_feedback
-from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, left_out_rows, parcel_rows
 from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
@@ -177,7 +177,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except ThalwegError as error:
             self.checkpoint.record_failure(error)
             raise
-        for row in failure_rows(passed.failures, job.labels[0]):
+        for row in (*failure_rows(passed.failures, job.labels[0]), *left_out_rows(passed.left_out, job.labels[0])):
             yield batch(row)
         if partition.index == 0:
             for label in job.labels:

@@ -15,7 +15,7 @@ from thalweg.runtime.container import Failure
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
 
-PULSE, FAILURES = -1, -2  # streams beside the wires
+PULSE, FAILURES, LEFT_OUT = -1, -2, -3  # streams beside the wires
 
 Row = tuple[int, int, bytes]
 
@@ -49,6 +49,12 @@ def failure_rows(failures: list[Failure], label: int) -> Iterator[Row]:
 def read_failures(data: bytes) -> list[Failure]:
     found: list[Failure] = pickle.loads(data)
     return found
+
+
+def left_out_rows(left_out: dict[str, int], label: int) -> Iterator[Row]:
+    """How many rows of each source's files a task left out."""
+    if left_out:
+        yield label, LEFT_OUT, json.dumps(left_out).encode()
 
 
 def batch(row: Row) -> pa.RecordBatch:
