@@ -58,6 +58,11 @@ class Checkpoint:
                 remove_leftovers(folder)
         return manifest
 
+    @property
+    def run(self) -> str:
+        """The name of the run that this checkpoint is of."""
+        return Manifest.from_json((self.folder / "manifest.json").read_bytes()).run
+
     def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
         if not file.exists():
