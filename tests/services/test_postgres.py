@@ -421,7 +421,9 @@ def test_a_secret_is_not_printed(postgres: Postgres, table: str, tmp_path: Path)
     explained = thalweg("explain", "items_app.py", "--json", "--param", "dsn=@dsn.txt", cwd=tmp_path)
     done = thalweg("run", "items_app.py", *fixed, "--param", "dsn=@dsn.txt", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    (tmp_path / "items_app.py").write_text(SPARK_APP.replace('"TABLE"', f'"{table}", retry_s=0.2').replace("TABLE", table))
+    (tmp_path / "items_app.py").write_text(
+        SPARK_APP.replace('"TABLE"', f'"{table}", retry_s=0.2').replace("TABLE", table)
+    )
     failed = thalweg("run", "items_app.py", "--engine", "local", "--debug", "--param", "dsn=@away.txt", cwd=tmp_path)
     assert (failed.returncode, "does not answer" in failed.stderr) == (1, True)
     said = [text for one in (explained, done, failed) for text in (one.stdout, one.stderr)]

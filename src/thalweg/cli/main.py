@@ -20,6 +20,7 @@ from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.live_table import Tables
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
@@ -97,14 +98,17 @@ def run(
     settings = _pairs(conf, "--conf", "KEY=VALUE")
     made = _plan(_graph(app, param), degree, fuse, plan)
     console = sys.stderr if json_output else None  # standard output is then for documents
-    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
+    tables = Tables() if out.is_terminal and not json_output else None
+    options = RunOptions(
+        checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, display=tables
+    )
     if json_output:
         print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
     try:
-        with progress(out, as_json=json_output) as watch:
+        with progress(out, as_json=json_output, tables=tables) as watch:
             result = run_plan(made, engine, options, watch)
     except KeyboardInterrupt:  # here, because typer would make a silent exit of it
         err.print("paused; the same command goes on" if checkpoint else "stopped")

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.live_table import Tables
 from thalweg.engine.run import RunResult, Watch
 from thalweg.engine.sinks import tuples_of
 
@@ -22,14 +23,15 @@ _SHOWN = 5
 
 
 @contextmanager
-def progress(out: Console, *, as_json: bool) -> Iterator[Watch]:
-    """A line that is kept up to date on a terminal; a line per epoch, or a JSON document per epoch, elsewhere."""
+def progress(out: Console, *, as_json: bool, tables: Tables | None = None) -> Iterator[Watch]:
+    """A line that is kept up to date on a terminal, below the live tables of sinks; a line per epoch, or a JSON
+    document per epoch, elsewhere."""
     if as_json:
         yield lambda report: print(json.dumps({"event": "epoch", **asdict(report)}), flush=True)
     elif not out.is_terminal:
         yield lambda report: out.print(epoch_line(report))
     else:
-        line = LiveLine(out)
+        line = LiveLine(out, tables or Tables())
         try:
             yield line.watch
         finally:
@@ -39,17 +41,18 @@ def progress(out: Console, *, as_json: bool) -> Iterator[Watch]:
 class LiveLine:
     """Started by the first epoch: before, Spark's start has the terminal for itself."""
 
-    def __init__(self, out: Console) -> None:
-        self.totals, self.spinner = Totals(), Spinner("dots")
+    def __init__(self, out: Console, tables: Tables) -> None:
+        self.totals, self.spinner, self.tables = Totals(), Spinner("dots"), tables
         self.live = Live(self.spinner, console=out, refresh_per_second=8)
 
     def watch(self, report: EpochReport) -> None:
         self.totals.add(report)
         self.spinner.update(text=Text(self.totals.line(report)))
+        self.live.update(Group(*self.tables.shown.values(), self.spinner))
         self.live.start(refresh=True)
 
     def stop(self) -> None:
-        self.live.update(self.spinner.text)  # what remains on the screen does not turn
+        self.live.update(Group(*self.tables.shown.values(), self.spinner.text))  # what remains does not turn
         self.live.stop()
 
 

@@ -17,9 +17,11 @@ import pyarrow as pa
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
+from thalweg.engine.live_table import Display, live_display
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.endpoints import Beacon
@@ -43,6 +45,7 @@ class RunOptions:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
+    display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -85,11 +88,15 @@ class Opened:
     checkpoint: Checkpoint
     manifest: Manifest
     sinks: Mapping[str, SinkWriter]
+    display: Display | None = None
 
     def show(self, epoch: int, options: RunOptions) -> None:
         """Print what the user should see of an epoch that is whole."""
         for sink in self.sinks.values():
-            sink.show(epoch, options.console or sys.stdout)
+            if self.display is not None and isinstance(sink, ConsoleSink) and sink.live:
+                sink.show_live(epoch, self.display)
+            else:
+                sink.show(epoch, options.console or sys.stdout)
 
 
 @contextmanager
@@ -104,7 +111,9 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
             sinks = make_sinks(plan.graph, checkpoint.results)
             for sink in sinks.values():
                 sink.claim(manifest.run, overwrite=options.overwrite)
-            yield Opened(checkpoint, manifest, sinks)
+            live = any(isinstance(sink, ConsoleSink) and sink.live for sink in sinks.values())
+            with live_display(live, options.display, options.console or sys.stdout) as display:
+                yield Opened(checkpoint, manifest, sinks, display)
         finally:
             checkpoint.close()
 

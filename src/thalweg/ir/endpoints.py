@@ -94,9 +94,12 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A sink that prints the first tuples of each epoch; None: all."""
+    """A sink that prints the first tuples of each epoch; None: all. Live, on a terminal: a table of the last ones, or
+    of the last one of each key."""
 
     rows: int | None
+    live: bool = False
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.endpoints import (
     OWNER_FILE,
     Beacon,
@@ -134,10 +134,17 @@ def collect() -> Collect:
     return Collect()
 
 
-def console(rows: int | None = 20) -> Console:
-    """A sink that prints the first tuples of each epoch; None: all."""
+def console(rows: int | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
+    """A sink that prints the first tuples of each epoch; None: all.
+
+    With `live`, on a terminal: a table that is kept up to date, of the last tuples, or with `key` of the last tuple of
+    each key. Elsewhere it prints as always.
+    """
     require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
-    return Console(rows)
+    require(type(live) is bool, "console: bad value of live", "True or False", live)
+    by = (key,) if isinstance(key, str) else tuple(key)
+    require(live or not by, "console: a key without a live table", "console(live=True, key=…)", by)
+    return Console(rows, live, by)
 
 
 def none() -> Discard:
@@ -186,6 +193,15 @@ def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> N
                 found=f"on_error={endpoint.on_error!r}",
                 hint="on_error= of the operator before decides about tuples on which it fails",
             )
+    if isinstance(endpoint, Console):
+        for name in endpoint.key:
+            if tuple_type.get(name) is None:
+                raise GraphError(
+                    f"console: no attribute {name}",
+                    where=where,
+                    expected=str(tuple_type),
+                    hint=did_you_mean(name, tuple_type.names),
+                )
     if isinstance(endpoint, Postgres):
         check_table(endpoint, tuple_type, where)
     if isinstance(endpoint, Tcp) and (endpoint.format, endpoint.listen, endpoint.on_error) != ("jsonl", False, "fail"):
