@@ -37,8 +37,10 @@ class Found:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
+    """What the disk refuses is an error of the run. Arrow would not always tell it from what is in the file."""
     try:
-        yield
+        with open(path, "rb"):
+            yield
     except OSError as error:
         raise InputError("this file cannot be read", found=f"{path}: {error.strerror or error}") from None
 
