@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark clean
+.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark bench-soak clean
 
 setup: .venv/ready
 
@@ -53,6 +53,10 @@ bench-kernels: setup
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py
+	$(BIN)/python benchmarks/spark/keys.py
+
+bench-soak: setup
+	$(BIN)/python benchmarks/soak/soak.py
 
 clean:
 	rm -rf .venv build *.egg-info src/*.egg-info

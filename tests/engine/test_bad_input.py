@@ -18,6 +18,7 @@ from tests.small import Stop, thalweg
 from thalweg.engine.checkpoint import EpochReport
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.errors import GraphError, InputError
+from thalweg.explain import explain
 from thalweg.optimize.passes import make_plan
 
 ROW = (7, 0.5, "a", True)
@@ -220,3 +221,15 @@ def test_mistakes(tmp_path: Path) -> None:
     app.source(tw.files(tmp_path, on_error="dead_letter"), Reading, name="good").sink(tw.none())
     with pytest.raises(GraphError, match=r"the stream good\[1\] leads nowhere"):
         app.graph()
+
+
+def test_every_row_is_judged_also_of_what_nobody_wants(tmp_path: Path) -> None:
+    """Neither dead attributes nor a filter's unwanted row groups are left unread, as they are without the policy."""
+    columns = {"i": [1, 2, 3, 4], "x": [0.5, None, 0.5, None], "s": ["a"] * 4, "b": [True] * 4}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=2)
+    app = tw.App("few")
+    good = app.source(tw.files(tmp_path, on_error="skip"), Reading, name="good")
+    good.filter(lambda t: t.i > 2).map(lambda t: {"i": t.i}).sink(tw.collect(), name="kept")
+    result = run(app)
+    assert (result.tuples(), result.left_out) == ([(3,)], {"good": 2})
+    assert "reads i, x, s, b, to judge every row" in explain(make_plan(app.graph()))

@@ -47,7 +47,7 @@ class LocalEngine:
         self.plan = plan
         self.programs = compile_plan(plan)
         live = live_attributes(plan.graph)
-        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources})
+        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
         self.state = state if state is not None else {}
         self.left_out: Mapping[str, int] = {}  # by source: rows of the last epoch's files that are no tuples
 

@@ -15,15 +15,17 @@ from thalweg.engine.arrow_files import ARROW_SUFFIXES, count_arrow_rows, read_ar
 from thalweg.engine.boxed_columns import boxed_column, json_column
 from thalweg.engine.filetypes import Misfit, plain_values
 from thalweg.engine.log import Chunk, Piece
+from thalweg.engine.parquet import read_groups
 from thalweg.engine.text_tables import read_text
 from thalweg.engine.textforms import count_json_rows, json_rows
 from thalweg.engine.tolerant import count_tolerantly
 from thalweg.engine.unchanged import changed, check_unchanged
 from thalweg.errors import InputError
 from thalweg.ir.endpoints import Files
+from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
-from thalweg.ir.types import STR, AttributeType, TupleType
-from thalweg.runtime.columns import Column, from_arrow
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.columns import Array, Column, from_arrow
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored
 
@@ -133,9 +135,6 @@ def _count_rows(path: str, format: str) -> int:
     return count_json_rows(path) if format == "jsonl" else len(read_text(path, format, None))
 
 
-_last_group: dict[tuple[str, int, int, int, tuple[str, ...]], pa.Table] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reads the live attributes of one source's files."""
@@ -145,20 +144,22 @@ class Reader:
     tuple_type: TupleType
     columns: tuple[str, ...]
     spooled: bool = False  # files that Thalweg wrote itself
+    wanted: Expr | None = None  # what is not so may be left out
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
         check_unchanged(piece.chunk)
-        columns = self._columns(piece.chunk)
-        rows = piece.chunk.stop - piece.chunk.start
-        whole = Frame(np.arange(piece.position, piece.position + rows), (), columns)
-        for start in range(0, rows, frame_rows):
-            yield whole.window(start, min(start + frame_rows, rows))
+        columns, at = self._columns(piece.chunk)
+        at = np.arange(piece.chunk.stop - piece.chunk.start) if at is None else at
+        whole = Frame(piece.position + at, (), columns)
+        for start in range(0, len(whole), frame_rows):
+            yield whole.window(start, min(start + frame_rows, len(whole)))
 
-    def _columns(self, chunk: Chunk) -> dict[str, Column]:
+    def _columns(self, chunk: Chunk) -> tuple[dict[str, Column], Array | None]:
+        """The chunk's columns, and which of its rows they are; None: all."""
         kinds = dict(self.tuple_type.attributes)
         parsed = self.endpoint.format == "jsonl" and any(kind.boxed for kind in kinds.values())
-        table = None if parsed else self._table(chunk)
+        table, at = (None, None) if parsed else self._table(chunk)
         rows = self._json_rows(chunk) if parsed else []
         columns: dict[str, Column] = {}
         for name in self.columns:
@@ -176,7 +177,7 @@ class Reader:
                     columns[name] = from_arrow(plain_values(column, kinds[name], chunk.start))
             except Misfit as misfit:
                 raise self._misfit(name, chunk, misfit.expected, misfit.found) from None
-        return columns
+        return columns, at
 
     def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Parsed by Python: Arrow's reader knows neither base64 nor the exact digits of a Decimal."""
@@ -192,48 +193,20 @@ class Reader:
             )
         return table.column(name)
 
-    def _table(self, chunk: Chunk) -> pa.Table:
+    def _table(self, chunk: Chunk) -> tuple[pa.Table, Array | None]:
         if self.endpoint.format == "arrow":
-            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns)
+            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
         if self.endpoint.format != "parquet":
             table = read_text(chunk.path, self.endpoint.format, self.tuple_type)
             if len(table) != chunk.rows:
                 found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
                 raise InputError("this file does not have one row per line", operator=self.source, found=found)
-            return table.slice(chunk.start, chunk.stop - chunk.start)
+            return table.slice(chunk.start, chunk.stop - chunk.start), None
         try:
-            return self._row_groups(chunk)
+            groups = read_groups(chunk, self.columns, self.tuple_type, self.wanted)
+            return groups.table, groups.at
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
-
-    def _row_groups(self, chunk: Chunk) -> pa.Table:
-        """Only the row groups that the chunk touches."""
-        metadata = pq.read_metadata(chunk.path, memory_map=True)
-        present = set(metadata.schema.to_arrow_schema().names)  # `read_dictionary` takes no name that is not there
-        strings = [n for n in self.columns if n in present and self.tuple_type.get(n) is STR]
-        parts: list[pa.Table] = []
-        with pq.ParquetFile(chunk.path, metadata=metadata, memory_map=True, read_dictionary=strings) as file:
-            start = 0
-            for group in range(file.num_row_groups):
-                stop = start + file.metadata.row_group(group).num_rows
-                first, last = max(start, chunk.start), min(stop, chunk.stop)
-                if first < last:
-                    parts.append(self._row_group(file, chunk, group, last < stop).slice(first - start, last - first))
-                start = stop
-        return pa.concat_tables(parts)
-
-    def _row_group(self, file: pq.ParquetFile, chunk: Chunk, group: int, more: bool) -> pa.Table:
-        """A decoded row group. One that the next epoch will go on with stays at hand: decoding it again for each of
-        many small epochs would cost more than all the rest."""
-        wanted = (chunk.path, chunk.size, chunk.modified_ns, group, self.columns)
-        if wanted in _last_group:
-            return _last_group[wanted]
-        present = set(file.schema_arrow.names)
-        table = file.read_row_group(group, [n for n in self.columns if n in present], use_threads=False)
-        if more:
-            _last_group.clear()
-            _last_group[wanted] = table
-        return table
 
     def _misfit(self, name: str, chunk: Chunk, expected: str, found: str) -> InputError:
         return InputError(

@@ -67,7 +67,7 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
         sources=plan.graph.sources,
-        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}),
+        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True),
         program=programs[0][0],
         labels=labels,
         tasks=max(plan.channels, spark.sparkContext.defaultParallelism),
