@@ -75,7 +75,7 @@ def run(
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
     interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow")] = 1.0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders")
+        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
     ] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; by default all cores of this machine")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated")] = None,
