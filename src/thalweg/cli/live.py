@@ -10,6 +10,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from thalweg.engine.live_table import Tables
 from thalweg.engine.report import PARTS, EpochReport, OperatorCounts, Ports, added
 from thalweg.ir.operators import Operator, Process, Sink
 from thalweg.ir.plan import PhysicalPlan
@@ -40,8 +41,8 @@ def stopping_line(epoch: int | None) -> str:
 class LiveTable:
     """Started by the first epoch: before, Spark's start has the terminal for itself."""
 
-    def __init__(self, out: Console, plan: PhysicalPlan) -> None:
-        self.out, self.plan = out, plan
+    def __init__(self, out: Console, plan: PhysicalPlan, tables: Tables) -> None:
+        self.out, self.plan, self.tables = out, plan, tables
         self.spinner = Spinner("dots")
         self.live = Live(self.spinner, console=out, refresh_per_second=8, vertical_overflow="crop")
         self.epochs, self.began = 0, time.monotonic()
@@ -77,6 +78,8 @@ class LiveTable:
 
     def _shown(self, report: EpochReport, head: RenderableType) -> RenderableType:
         stops = [Text(self.stops, style="bold yellow")] if self.stops and head is self.spinner else []
+        if self.tables.shown:  # a sink's live table is what the user asked for: it gets the room
+            return Group(*self.tables.shown.values(), *stops, head, time_bar(report))
         room = max(_LEAST_ROWS, self.out.height - _HEADER - 1 - len(stops))
         return Group(*stops, head, time_bar(report), Text(), operator_table(self.plan, report, room))
 

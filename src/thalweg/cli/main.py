@@ -22,6 +22,7 @@ from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.live_table import Tables
 from thalweg.engine.report import EpochReport
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
 from thalweg.engine.stop import Stop
@@ -81,7 +82,7 @@ def run(
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
     interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders")
+        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
     ] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; by default all cores of this machine")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated")] = None,
@@ -114,7 +115,10 @@ def run(
     made = _plan(_graph(app, param), degree, fuse, plan)
     console = sys.stderr if json_output else None  # standard output is then for documents
     stop = Stop()
-    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop)
+    tables = Tables() if out.is_terminal and not json_output else None
+    options = RunOptions(
+        checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop, tables
+    )
     if json_output:
         print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
@@ -123,7 +127,7 @@ def run(
     how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
     with (
         metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
-        progress(out, err, made, as_json=json_output, view=view) as shown,
+        progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
         stopping(stop, shown.stopping) as interrupts,
     ):
         if url is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -53,7 +53,7 @@ class JsonLines:
 
     def watch(self, report: EpochReport) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self.out.write(json.dumps({"time": now, "app": self.app, **asdict(report)}) + "\n")
+        self.out.write(json.dumps({"time": now, "app": self.app, **report.as_event()}) + "\n")
         self.out.flush()
 
 

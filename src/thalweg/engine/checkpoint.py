@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -15,8 +16,8 @@ from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
 from thalweg.engine.report import EpochReport
-from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, ThalwegError
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically, writing
+from thalweg.errors import CheckpointError, StorageError, ThalwegError
 
 __all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
 
@@ -48,8 +49,9 @@ class Checkpoint:
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
         self._stop.unlink(missing_ok=True)
@@ -57,6 +59,11 @@ class Checkpoint:
             if folder.exists():
                 remove_leftovers(folder)
         return manifest
+
+    @property
+    def run(self) -> str:
+        """The name of the run that this checkpoint is of."""
+        return Manifest.from_json((self.folder / "manifest.json").read_bytes()).run
 
     def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
@@ -127,9 +134,11 @@ class Checkpoint:
     # Errors of the parts that run in other processes.
 
     def record_failure(self, error: ThalwegError) -> None:
-        """Keep an error for the driver; the first one stays, later ones follow from it."""
+        """Keep an error for the driver; the first one stays, later ones follow from it. On a full disk nothing can be
+        kept; the error itself is raised all the same, and the driver finds the reason in what the engine says."""
         if not self._failure.exists():
-            write_atomically(self._failure, json.dumps(to_document(error)).encode())
+            with suppress(StorageError):
+                write_atomically(self._failure, json.dumps(to_document(error)).encode())
 
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():

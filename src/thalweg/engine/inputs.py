@@ -11,6 +11,7 @@ from thalweg.engine.beacon import BeaconReader, BeaconSplits
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.splits import FileSplits, Reader
 from thalweg.engine.spool import Spool, SpoolSplits
+from thalweg.engine.tolerant import Found, TolerantReader
 from thalweg.errors import InternalError
 from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
 from thalweg.ir.expr import Expr
@@ -54,6 +55,13 @@ class InputReader(Protocol):
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
 
 
+def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[Found]:
+    """The piece's tuples, and what a reader that tolerates bad rows says beside them."""
+    if isinstance(reader, TolerantReader):
+        return reader.read(piece, frame_rows)
+    return (Found(tuples=frame) for frame in reader.frames(piece, frame_rows))
+
+
 def make_splits(source: Source, spools: Path | None) -> Splits:
     match source.endpoint:
         case Files() as files:
@@ -78,6 +86,8 @@ def _reader(source: Source, columns: tuple[str, ...], needed: Expr | None) -> In
         case Beacon() as beacon:
             return BeaconReader(source.name, source.where, beacon, source.outputs[0], columns)
         case Files() as files:
+            if source.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
+                return TolerantReader(source.name, files, source.outputs[0], columns)
             return Reader(source.name, files, source.outputs[0], columns, wanted=needed)
         case Items() | Tcp():
             # A chunk names its file itself.

@@ -7,22 +7,24 @@ operators written in Python their code. It carries order keys along and makes su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
-from thalweg.engine.inputs import readers
-from thalweg.engine.log import Epoch
+from thalweg.engine.inputs import InputReader, readers
+from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import until_nothing_is_fed
+from thalweg.engine.tolerant import TolerantReader
 from thalweg.errors import InternalError, TupleError
 from thalweg.ir.canonical import canonical
 from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
 from thalweg.ir.operators import (
+    BAD_RECORD,
     DEAD_LETTER,
     MARK,
     Aggregate,
@@ -91,9 +93,8 @@ class Reference:
             self._feed(epoch.base)
             for piece in epoch.pieces():
                 reader = inputs[piece.chunk.source]
-                for frame in reader.frames(piece, 4096):
-                    for position, row in zip(frame.position.tolist(), rows(frame, reader.tuple_type), strict=True):
-                        self._deliver(StreamRef(piece.chunk.source), row, (position,))
+                for position, port, row in _in_order(reader, piece):
+                    self._deliver(StreamRef(piece.chunk.source, port), row, (position,))
             if epoch.final:
                 self._end(epoch.base)
             for name, emitted in self.open.items():
@@ -347,6 +348,23 @@ class Reference:
 
 
 _ONE = np.zeros(1, np.int64)
+
+
+def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
+    """Position, output port and tuple: what was read, and letters about what could not be."""
+    if isinstance(reader, TolerantReader):
+        found = list(reader.read(piece, 4096))
+        letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
+        tuples = [row for one in found for row in _rows(one.tuples, reader.tuple_type, 0)]
+        yield from sorted([*tuples, *letters], key=lambda row: row[0])
+        return
+    for frame in reader.frames(piece, 4096):
+        yield from _rows(frame, reader.tuple_type, 0)
+
+
+def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
+    if frame is not None:
+        yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
 
 
 def _mark(time: int) -> Any:

@@ -69,9 +69,18 @@ class EpochReport:
         pes = {place: PETime(**seconds) for place, seconds in document.get("pes", {}).items()}
         return EpochReport(**{**document, "operators": operators, "pes": pes})
 
+    def as_event(self) -> dict[str, Any]:
+        """The report for tools that watch."""
+        return {**asdict(self), "left_out": self.left_out}
+
     @property
     def skipped(self) -> int:
         return sum(counts.skipped for counts in self.operators.values())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """By source: rows of its input that are no tuples."""
+        return {name: c.skipped for name, c in self.operators.items() if not c.tuples_in and c.skipped}
 
     @property
     def dead_letters(self) -> int:
@@ -91,8 +100,8 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
 
     def carried(stream: StreamRef) -> int | None:
         operator = graph.by_name[stream.operator]
-        if isinstance(operator, Source):
-            return taken[operator.name]
+        if isinstance(operator, Source) and stream.port == 0:
+            return taken[operator.name] - counts.skipped.get(operator.name, 0)
         if carries_marks(operator, stream.port):
             return None
         return counts.sent.get((stream.operator, stream.port), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -16,10 +17,12 @@ import pyarrow as pa
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
+from thalweg.engine.live_table import Display, live_display
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
 from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
 from thalweg.engine.stop import Stop
 from thalweg.engine.timing import Laps, rounded, timed
@@ -46,6 +49,7 @@ class RunOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
     stop: Stop = field(default_factory=Stop, compare=False)
+    display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -63,6 +67,7 @@ class RunResult:
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
     stopped: bool = False  # between two epochs, because somebody asked for it: there may be more to do
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order; without a name, of the only one."""
@@ -88,11 +93,15 @@ class Opened:
     checkpoint: Checkpoint
     manifest: Manifest
     sinks: Mapping[str, SinkWriter]
+    display: Display | None = None
 
     def show(self, epoch: int, options: RunOptions) -> None:
         """Print what the user should see of an epoch that is whole."""
         for sink in self.sinks.values():
-            sink.show(epoch, options.console or sys.stdout)
+            if self.display is not None and isinstance(sink, ConsoleSink) and sink.live:
+                sink.show_live(epoch, self.display)
+            else:
+                sink.show(epoch, options.console or sys.stdout)
 
 
 @contextmanager
@@ -107,7 +116,9 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
             sinks = make_sinks(plan.graph, checkpoint.results)
             for sink in sinks.values():
                 sink.claim(manifest.run, overwrite=options.overwrite)
-            yield Opened(checkpoint, manifest, sinks)
+            live = any(isinstance(sink, ConsoleSink) and sink.live for sink in sinks.values())
+            with live_display(live, options.display, options.console or sys.stdout) as display:
+                yield Opened(checkpoint, manifest, sinks, display)
         finally:
             checkpoint.close()
 
@@ -135,6 +146,7 @@ def result(
         collected={name: sink.read() for name, sink in kept.items()},
         types={name: sink.tuple_type for name, sink in kept.items()},
         stopped=stopped,
+        left_out=dict(sum((Counter(r.left_out) for r in reports), Counter())),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thalweg.engine.beacon import BeaconError
-from thalweg.engine.inputs import InputReader
+from thalweg.engine.inputs import InputReader, read_piece
 from thalweg.engine.log import Piece
 from thalweg.errors import TupleError
 from thalweg.runtime.container import Container, Failure, Output, Program
@@ -49,14 +49,19 @@ def run_source_pe(
     spent = passed.counts.of_pe(program.name)
     try:
         for piece in pieces:
-            frames = iter(readers[piece.chunk.source].frames(piece, program.frame_rows))
+            source = piece.chunk.source
+            read = iter(read_piece(readers[source], piece, program.frame_rows))
             while True:
                 with spent.working():
-                    if (frame := next(frames, None)) is None:
+                    if (found := next(read, None)) is None:
                         break
                     container = Container(program)
-                    container.run_sources({piece.chunk.source: frame})
+                    if found.letters is not None:
+                        container.put_letters(source, found.letters)
+                    container.run_sources({} if found.tuples is None else {source: found.tuples})
                 yield from _sent(container.output, channel, passed)
+                if found.left_out:
+                    passed.counts.skip(source, found.left_out)
     except BeaconError as error:
         passed.failures.append(error.failure)
 

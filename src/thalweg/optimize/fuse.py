@@ -77,7 +77,9 @@ class _Line:
         self.declared = {o.name: i for i, o in enumerate(graph.operators)}
         self.stages: list[list[list[str]]] = [[[s.name for s in graph.entries]]]
         self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.entries}
-        self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.entries}
+        self.parts: dict[StreamRef, Route] = {
+            StreamRef(s.name, port): STAY for s in graph.entries for port in range(len(s.outputs))
+        }
 
     def plan(self) -> PhysicalPlan:
         # A source may be declared behind operators that already stand in the first PE.

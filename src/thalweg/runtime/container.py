@@ -533,6 +533,10 @@ class Container:
         self.output.failures.append(Failure(order_key, rank, operator.name, operator.where, message, text))
         return False
 
+    def put_letters(self, name: str, letters: Frame) -> None:
+        """What a source read in place of tuples."""
+        self._letters.setdefault(name, []).append(letters)
+
     def dead_letters(self, name: str, width: int) -> Frame | None:
         """The tuples on which an operator failed, as its last output port gives them."""
         found = self._letters.pop(name, [])

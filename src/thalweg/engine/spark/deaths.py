@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
@@ -17,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.at_work import Note, Notes
+from thalweg.engine.storage import NO_SPACE, cannot_write
 from thalweg.errors import EngineError, ThalwegError, Where
 from thalweg.ir.graph import LogicalGraph
 
@@ -84,9 +86,12 @@ def _ending(code: int) -> str:
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def query_error(error: StreamingQueryException, notes: Notes, graph: LogicalGraph) -> EngineError:
+def query_error(error: StreamingQueryException, checkpoint: Path, notes: Notes, graph: LogicalGraph) -> ThalwegError:
     """What made Spark stop the query, as far as it says."""
     message = str(error)
+    full = next((words for words in NO_SPACE if words in message), None)
+    if full is not None:  # met by the JVM, or by a process of ours that could not even write down its error
+        return cannot_write(checkpoint, full)
     missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", message)
     if missing is not None:
         return EngineError(

@@ -221,7 +221,7 @@ def _follow(
         query.awaitTermination()
     except StreamingQueryException as error:
         notes = Notes.of(run.checkpoint.folder)
-        raise run.checkpoint.failure() or query_error(error, notes, graph) from error
+        raise run.checkpoint.failure() or query_error(error, run.checkpoint.folder, notes, graph) from error
     finally:
         query.stop()
     return reports
