@@ -13,13 +13,16 @@ from typer.exceptions import TyperException
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
+from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
-from thalweg.cli.options import AppName, Debug, Degree, FuseMode, Json, Params, PlanFile
+from thalweg.cli.options import AppName, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile
 from thalweg.cli.show import progress, show_result
 from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.migrate import Change
+from thalweg.engine.migrate import migrate as migrate_checkpoint
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
@@ -47,11 +50,16 @@ def _graph(app: str, params: list[str] | None) -> LogicalGraph:
 
 
 def _plan(
-    graph: LogicalGraph, degree: int, fuse: str, file: Path | None, observe: Observer = lambda step: None
+    graph: LogicalGraph,
+    degree: int,
+    fuse: str,
+    file: Path | None,
+    observe: Observer = lambda step: None,
+    buckets: int | None = None,
 ) -> PhysicalPlan:
     if file is not None:
         return verify(parse_plan(file.read_text(), graph))
-    return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
+    return make_plan(graph, degree=degree, fuse=fuse, buckets=buckets, observe=observe)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -67,6 +75,7 @@ def run(
     engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
@@ -95,7 +104,7 @@ def run(
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
-    made = _plan(_graph(app, param), degree, fuse, plan)
+    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets)
     console = sys.stderr if json_output else None  # standard output is then for documents
     options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
     if json_output:
@@ -117,6 +126,7 @@ def explain_command(
     app: AppName,
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
@@ -139,7 +149,7 @@ def explain_command(
     if as_mermaid and (json_output or verbose):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json and --verbose")
     steps: list[Step] = []
-    made = _plan(_graph(app, param), degree, fuse, plan, steps.append)
+    made = _plan(_graph(app, param), degree, fuse, plan, steps.append, buckets)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
@@ -231,6 +241,44 @@ def state(
         print_json(state_json(found, operators, wanted, limit))
         return
     for line in state_text(found, operators, wanted, limit):
+        out.print(line, markup=False)
+
+
+@cli.command()
+def migrate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder: the checkpoint to go on with")],
+    degree: Annotated[
+        int | None, typer.Option(help="channels of every operator whose state has a key; by default as they are", min=1)
+    ] = None,
+    buckets: Annotated[
+        int | None, typer.Option(help="buckets of the state; by default what a run of that degree has", min=1)
+    ] = None,
+    engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default the same")] = None,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.
+
+    Nothing is lost or run twice, and the output stays the same, bit for bit. The old checkpoint is kept, but it cannot
+    be started any more. The next start says how to fuse.
+
+    Examples:
+
+        thalweg migrate state/ state-4/ --degree 4
+
+        thalweg migrate state/ wide/ --degree 2 --buckets 64
+
+        thalweg migrate state/ on-spark/ --engine spark --json
+    """
+    if engine is not None:
+        check_engine(engine)
+    with err.status("looking at the checkpoint") as status:
+        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine), status.update)
+    if json_output:
+        print_json(migration_json(done))
+        return
+    for line in migration_text(done, new):
         out.print(line, markup=False)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 _PART = ".part"
@@ -42,3 +44,9 @@ def remove_leftovers(folder: Path) -> None:
     """Only for whoever owns the folder: a half file may also be one that another process is writing."""
     for file in [f for f in folder.iterdir() if is_leftover(f)]:
         file.unlink(missing_ok=True)
+
+
+def remove_all(paths: Iterable[Path]) -> None:
+    """Files, and folders with all that is in them."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()

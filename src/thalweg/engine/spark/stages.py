@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from thalweg.engine.seed import Seed
 from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, failure_rows, parcel_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.runtime.container import Program
@@ -17,14 +18,17 @@ from thalweg.runtime.records import close_resources
 
 
 class _Buckets:
-    """A channel's buckets in Spark's state store."""
+    """A channel's buckets in Spark's state store; what was not written there yet is as a migration left it."""
 
-    def __init__(self, state: Any) -> None:
-        self.state = state
+    def __init__(self, state: Any, program: Program, seed: Seed | None) -> None:
+        self.state, self.program, self.seed = state, program, seed
+        self.channel = 0  # of the rows at work
 
     def get(self, bucket: int) -> bytes | None:
         value = self.state.getValue((bucket,))
-        return None if value is None else bytes(value[0])
+        if value is not None:
+            return bytes(value[0])
+        return None if self.seed is None else self.seed.get(self.channel, bucket, self.program.operators)
 
     def put(self, bucket: int, data: bytes) -> None:
         self.state.updateValue((bucket,), (data,))
@@ -33,15 +37,15 @@ class _Buckets:
 class StatefulPE(StatefulProcessor):
     """The PE with state of a stage; one call per channel and epoch."""
 
-    def __init__(self, program: Program, labels: tuple[int, ...]) -> None:
-        self.program, self.labels = program, labels
+    def __init__(self, program: Program, labels: tuple[int, ...], seed: Seed | None) -> None:
+        self.program, self.labels, self.seed = program, labels, seed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"))
+        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"), self.program, self.seed)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         label = int(key[0])
-        channel = self.labels.index(label)
+        channel = self.buckets.channel = self.labels.index(label)
         passed = Passed([])
         beside: list[Row] = []
         parcels: list[Parcel] = []
@@ -86,13 +90,15 @@ def stateless(
     return run
 
 
-def connect(rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...]) -> DataFrame:
+def connect(
+    rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...], seed: Seed | None = None
+) -> DataFrame:
     """All stages behind the first PE of stage 0, which runs in the source."""
     for index, stage in enumerate(programs):
         first, *others = stage
         if index > 0:
             rows = rows.groupBy("channel").transformWithStateInPandas(
-                StatefulPE(first, labels), SCHEMA, outputMode="append", timeMode="none"
+                StatefulPE(first, labels, seed), SCHEMA, outputMode="append", timeMode="none"
             )
         for program in others:
             rows = rows.mapInArrow(stateless(program, labels), SCHEMA)
