@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from thalweg.engine.checkpoint import Checkpoint, LocalState
 from thalweg.engine.manifest import Manifest
@@ -44,16 +45,24 @@ def stored_state(checkpoint: Checkpoint, manifest: Manifest) -> StoredState:
         epochs, written = committed_epochs(checkpoint, manifest), list(read_buckets(checkpoint, manifest.labels))
     else:
         epochs, written = _local(checkpoint, manifest)
-    parts = _parts(written)
-    # A bucket holds all operators of its stage, so what is written of an operator replaces all that was brought of it.
-    for place, part in _parts(checkpoint.seed.buckets()).items():
-        parts.setdefault(place, part)
     times = {name: dict.fromkeys(range(manifest.degrees[name]), t) for name, t in checkpoint.seed.times().items()}
+    return stored_in(written, epochs, _parts(checkpoint.seed.buckets()), times)
+
+
+def stored_in(
+    written: Sequence[Bucket],
+    epochs: int = 0,
+    brought: Mapping[tuple[int, int, str], Part] = MappingProxyType({}),
+    times: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
+) -> StoredState:
+    """A bucket holds all operators of its stage, so what is written of an operator replaces what was brought of it."""
+    found_times = {name: dict(by_channel) for name, by_channel in times.items()}
     for channel, bucket, data in written:
         for name, time in json.loads(data).items() if bucket == TIMES else ():
-            times.setdefault(name, {})[channel] = time
-    found = (StoredPart(channel, bucket, part) for (channel, bucket, _), part in sorted(parts.items(), key=_place))
-    return StoredState(epochs, tuple(found), times)
+            found_times.setdefault(name, {})[channel] = time
+    parts = {**brought, **_parts(written)}
+    places = sorted(parts)
+    return StoredState(epochs, tuple(StoredPart(c, b, parts[c, b, name]) for c, b, name in places), found_times)
 
 
 def _parts(buckets: Iterable[Bucket]) -> dict[tuple[int, int, str], Part]:
@@ -63,10 +72,6 @@ def _parts(buckets: Iterable[Bucket]) -> dict[tuple[int, int, str], Part]:
         if bucket != TIMES
         for part in describe_bucket(data)
     }
-
-
-def _place(item: tuple[tuple[int, int, str], Part]) -> tuple[int, int, str]:
-    return item[0]
 
 
 def _local(checkpoint: Checkpoint, manifest: Manifest) -> tuple[int, list[Bucket]]:
