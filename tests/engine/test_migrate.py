@@ -121,6 +121,9 @@ def test_the_old_checkpoint_is_kept_and_cannot_go_on(small: Small) -> None:
             again()
         assert str(wide.checkpoint) in str(refusal.value.hint)
     assert not (small.folder / "third").exists()
+    said = CliRunner().invoke(cli, ["state", str(small.checkpoint)])
+    assert f"migrated to {wide.checkpoint}" in said.stdout
+    assert "it can go on" in CliRunner().invoke(cli, ["state", str(wide.checkpoint)]).stdout
 
 
 def test_the_hint_of_a_changed_degree_names_the_command(small: Small) -> None:

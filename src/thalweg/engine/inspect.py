@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.manifest import Manifest
+from thalweg.engine.moved import MIGRATED, read_move
 from thalweg.engine.stored import StoredPart, stored_state
 from thalweg.errors import CheckpointError, ThalwegError, did_you_mean
 from thalweg.runtime.describe import Entry
@@ -52,6 +53,7 @@ class Inspection:
     tuples: int
     files: int
     ended: bool
+    moved_to: str | None  # where it was migrated to
     failure: ThalwegError | None
     operators: tuple[OperatorState, ...]
 
@@ -84,6 +86,7 @@ def inspect_checkpoint(folder: Path) -> Inspection:
         tuples=sum(epoch.tuples for epoch in epochs),
         files=len({(chunk.source, chunk.path) for epoch in epochs for chunk in epoch.chunks}),
         ended=(checkpoint.folder / "ended").exists(),
+        moved_to=gone.new if (gone := read_move(checkpoint.folder / MIGRATED)) else None,
         failure=checkpoint.failure(),
         operators=tuple(
             OperatorState(name, meaning, manifest.keys.get(name, {}), state.of(name))

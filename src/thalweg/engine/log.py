@@ -129,7 +129,4 @@ class InputLog:
         return last is not None and Epoch.from_json(last.decode()).final
 
     def __iter__(self) -> Iterator[Epoch]:
-        number = 0
-        while (epoch := self.get(number)) is not None:
-            yield epoch
-            number += 1
+        return (Epoch.from_json(line.decode()) for line in self.files.after(0))

@@ -51,10 +51,14 @@ class NumberedFiles:
 
     def after(self, first: int) -> Iterator[bytes]:
         """From this number on, as far as they are there."""
-        for number in count(first):
-            if (found := self.get(number)) is None:
-                return
+        number = first
+        while (found := self.get(number)) is not None:
             yield found
+            number += 1
+            # Where one came from its group, so do the others: they need not be looked for one by one.
+            if self._known is not None and self._known[0] == (number - 1) // self.group:
+                yield from self._known[1][number % self.group or self.group :]
+                number = (self._known[0] + 1) * self.group
 
     def last(self) -> bytes | None:
         """The one with the greatest number."""
