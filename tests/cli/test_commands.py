@@ -304,7 +304,7 @@ def test_without_a_command_the_help_is_shown(
 def test_every_command_has_examples_and_is_documented() -> None:
     guide = (DOCS / "commands.md").read_text()
     names = [c.name or c.callback.__name__ for c in command.cli.registered_commands if c.callback]
-    assert names == ["run", "explain", "check", "state", "doctor"]
+    assert names == ["run", "explain", "check", "state", "migrate", "doctor"]
     for name in names:
         text = invoke(name, "--help")
         assert "Examples:" in text

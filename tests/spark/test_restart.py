@@ -15,6 +15,7 @@ from tests.small import HOLDING, PER_EPOCH, Small, Stop, contents, stop_after, u
 from tests.spark.processes import Run
 from tests.spark.test_errors import FAILING_MAP, FAILS_IN
 from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.inspect import read_manifest
 from thalweg.engine.reference import Reference
 from thalweg.engine.run import RunOptions
 from thalweg.engine.spark.inspect import committed_epochs
@@ -100,8 +101,8 @@ def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
     assert lines[stopping + 2] == ""
     assert lines[stopping + 3].startswith("280 tuples in 7 epochs and ")
     assert lines[-1] == "paused; the same command goes on"
-    log = small.log()
-    assert len(log) == committed_epochs(Checkpoint(small.checkpoint)) == 7
+    log, checkpoint = small.log(), Checkpoint(small.checkpoint)
+    assert len(log) == committed_epochs(checkpoint, read_manifest(small.checkpoint)) == 7
     assert not any(epoch.final for epoch in log)
     check_metrics([json.loads(line) for line in metrics.read_text().splitlines()], small)
     small.run("spark")

@@ -14,8 +14,9 @@ from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
 from thalweg.cli.metrics import metrics as metrics_of
+from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
-from thalweg.cli.options import AppName, Debug, Degree, FuseMode, Json, Params, PlanFile
+from thalweg.cli.options import AppName, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile
 from thalweg.cli.show import progress, show_result
 from thalweg.cli.signals import stopping
 from thalweg.cli.state import chosen, state_json, state_text
@@ -23,6 +24,8 @@ from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
 from thalweg.engine.live_table import Tables
+from thalweg.engine.migrate import Change
+from thalweg.engine.migrate import migrate as migrate_checkpoint
 from thalweg.engine.report import EpochReport
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
 from thalweg.engine.stop import Stop
@@ -52,12 +55,17 @@ def _graph(app: str, params: list[str] | None) -> LogicalGraph:
 
 
 def _plan(
-    graph: LogicalGraph, degree: int, fuse: str, file: Path | None, observe: Observer = lambda step: None
+    graph: LogicalGraph,
+    degree: int,
+    fuse: str,
+    file: Path | None,
+    observe: Observer = lambda step: None,
+    buckets: int | None = None,
 ) -> PhysicalPlan:
     if file is not None:
         return verify(parse_plan(file.read_text(), graph))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
-    return make_plan(graph, degree=degree, fuse=groups, observe=observe)
+    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, observe=observe)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -73,6 +81,7 @@ def run(
     engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
@@ -112,7 +121,7 @@ def run(
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
-    made = _plan(_graph(app, param), degree, fuse, plan)
+    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets)
     console = sys.stderr if json_output else None  # standard output is then for documents
     stop = Stop()
     tables = Tables() if out.is_terminal and not json_output else None
@@ -154,6 +163,7 @@ def explain_command(
     app: AppName,
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
@@ -176,7 +186,7 @@ def explain_command(
     if as_mermaid and (json_output or verbose):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json and --verbose")
     steps: list[Step] = []
-    made = _plan(_graph(app, param), degree, fuse, plan, steps.append)
+    made = _plan(_graph(app, param), degree, fuse, plan, steps.append, buckets)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
@@ -268,6 +278,44 @@ def state(
         print_json(state_json(found, operators, wanted, limit))
         return
     for line in state_text(found, operators, wanted, limit):
+        out.print(line, markup=False)
+
+
+@cli.command()
+def migrate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder: the checkpoint to go on with")],
+    degree: Annotated[
+        int | None, typer.Option(help="channels of every operator whose state has a key; by default as they are", min=1)
+    ] = None,
+    buckets: Annotated[
+        int | None, typer.Option(help="buckets of the state; by default what a run of that degree has", min=1)
+    ] = None,
+    engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default the same")] = None,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.
+
+    Nothing is lost or run twice, and the output stays the same, bit for bit. The old checkpoint is kept, but it cannot
+    be started any more. The next start says how to fuse.
+
+    Examples:
+
+        thalweg migrate state/ state-4/ --degree 4
+
+        thalweg migrate state/ wide/ --degree 2 --buckets 64
+
+        thalweg migrate state/ on-spark/ --engine spark --json
+    """
+    if engine is not None:
+        check_engine(engine)
+    with err.status("looking at the checkpoint") as status:
+        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine), status.update)
+    if json_output:
+        print_json(migration_json(done))
+        return
+    for line in migration_text(done, new):
         out.print(line, markup=False)
 
 

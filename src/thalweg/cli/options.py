@@ -13,6 +13,9 @@ Params = Annotated[
     typer.Option("--param", metavar="NAME=VALUE", help="value of a tw.param; may be repeated; a secret's: NAME=@FILE"),
 ]
 Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
+Buckets = Annotated[
+    int | None, typer.Option(help="buckets of the state, at least one per channel; by default one per channel", min=1)
+]
 FuseMode = Annotated[
     str,
     typer.Option(

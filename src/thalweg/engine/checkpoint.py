@@ -8,14 +8,17 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
+from thalweg.engine.moved import refuse_moved
+from thalweg.engine.numbered import NumberedFiles
 from thalweg.engine.report import EpochReport
+from thalweg.engine.seed import Seed
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically, writing
 from thalweg.errors import CheckpointError, StorageError, ThalwegError
 
@@ -41,9 +44,10 @@ class Checkpoint:
         self.results = self.folder / "results"
         self.feedback = self.folder / "feedback"
         self.spools = self.folder / "spool"
+        self.seed = Seed(self.folder / "seed")
         self._failure = self.folder / "failure.json"
-        self._progress = self.folder / "progress"
-        self._cut = self._progress / "cut.json"
+        self.progress = NumberedFiles(self.folder / "progress")
+        self._cut = self.progress.folder / "cut.json"
         self._stop = self.folder / "stop"
         self._lock: IO[str] | None = None
 
@@ -51,13 +55,15 @@ class Checkpoint:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
+            self.take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
         self._stop.unlink(missing_ok=True)
-        for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
+        for folder in (self.folder, self.log.folder, self.progress.folder, self.folder / "local"):
             if folder.exists():
                 remove_leftovers(folder)
+        for numbered in (self.log.files, self.progress):
+            numbered.compact()
         return manifest
 
     @property
@@ -67,6 +73,7 @@ class Checkpoint:
 
     def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
+        refuse_moved(self.folder)
         if not file.exists():
             strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock" and not is_leftover(p))
             if strangers:
@@ -84,9 +91,12 @@ class Checkpoint:
                 hint="start anew with another --checkpoint; to go on later, run with --follow",
             )
         check_restart(manifest, wanted)
+        if manifest.stages is None:  # the first start behind a migration
+            manifest = replace(manifest, stages=wanted.stages, plan=wanted.plan)
+            write_atomically(file, manifest.to_json())
         return manifest
 
-    def _take_lock(self) -> None:
+    def take_lock(self) -> None:
         self._lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,17 +110,14 @@ class Checkpoint:
     def mark_ended(self) -> None:
         write_atomically(self.folder / "ended", b"")
 
-    # Progress: one file per epoch.
+    # Progress: one entry per epoch.
 
     def report(self, report: EpochReport) -> None:
-        file = self._progress / f"{report.epoch:010d}.json"
-        write_atomically(file, json.dumps(asdict(report)).encode(), durable=False)
+        self.progress.put(report.epoch, json.dumps(asdict(report)).encode())
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""
-        while (file := self._progress / f"{first:010d}.json").exists():
-            yield EpochReport.from_document(json.loads(file.read_bytes()))
-            first += 1
+        return (EpochReport.from_document(json.loads(line)) for line in self.progress.after(first))
 
     def note_cut(self, cut: Cut) -> None:
         write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)
@@ -155,11 +162,11 @@ class LocalState:
     def _snapshot(self, epoch: int) -> Path:
         return self.folder / f"state-{epoch:010d}"
 
-    def load(self) -> tuple[int, dict[tuple[int, int], dict[int, bytes]]]:
-        """The number of the next epoch, and the state before it."""
+    def load(self) -> tuple[int, dict[tuple[int, int], dict[int, bytes]]] | None:
+        """The number of the next epoch, and the state before it; None if no epoch was committed here."""
         committed = self.folder / "committed"
         if not committed.exists():
-            return 0, {}
+            return None
         epoch = int(committed.read_text())
         return epoch + 1, pickle.loads(self._snapshot(epoch).read_bytes())
 

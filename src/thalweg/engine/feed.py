@@ -159,7 +159,7 @@ def feeding(
 
     Gives a function to be called now and then: it raises what a feeder could not even write into its spool.
     """
-    wanted = [] if any(epoch.final for epoch in checkpoint.log) else [s for s in sources if _is_to_feed(s, checkpoint)]
+    wanted = [] if checkpoint.log.has_end else [s for s in sources if _is_to_feed(s, checkpoint)]
     writers = [
         SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
     ]

@@ -160,7 +160,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         ExitStack() as stack,
     ):
         snapshots = LocalState(run.checkpoint)
-        number, state = snapshots.load()
+        number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
         engine = stack.enter_context(closing(LocalEngine(plan, state)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,3 +79,9 @@ def remove_leftovers(folder: Path) -> None:
     """Only for whoever owns the folder: a half file may also be one that another process is writing."""
     for file in [f for f in folder.iterdir() if is_leftover(f)]:
         file.unlink(missing_ok=True)
+
+
+def remove_all(paths: Iterable[Path]) -> None:
+    """Files, and folders with all that is in them."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()

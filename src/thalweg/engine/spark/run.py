@@ -23,6 +23,7 @@ from thalweg.engine.sinks import make_sinks, write_epoch
 from thalweg.engine.spark.at_work import Notes
 from thalweg.engine.spark.deaths import query_error
 from thalweg.engine.spark.deploy import deployed
+from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.progress import ProgressReader, joined
 from thalweg.engine.spark.session import spark_session
@@ -46,8 +47,9 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     """Start the query, pass its epoch reports on, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
-        first = sum(1 for _ in run.checkpoint.reports(0))
-        if any(epoch.final for epoch in run.checkpoint.log):
+        done = committed_epochs(run.checkpoint, run.manifest)
+        first = done + sum(1 for _ in run.checkpoint.reports(done))
+        if run.checkpoint.log.has_end:
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
         with (
             spark_session(options.master, options.conf, plan.channels) as spark,
@@ -86,12 +88,13 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
         follow=options.follow,
         interval_s=options.interval_s,
         loops=tuple(loop.name for loop in plan.graph.loops),
+        first_epoch=run.manifest.first_epoch,
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    writer = connect(frames, programs, labels, notes).writeStream.foreachBatch(
-        EpochWriter.make(plan, run.checkpoint.folder)
-    )
+    write = EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch)
+    seed = run.checkpoint.seed if run.checkpoint.seed.exists else None
+    writer = connect(frames, programs, labels, notes, seed).writeStream.foreachBatch(write)
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
     if waits(plan.graph, run.checkpoint, options):
         return writer.trigger(processingTime="0 seconds").start()
@@ -104,7 +107,7 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
         return True
     endpoints = [source.endpoint for source in graph.sources]
     may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
-    return may and not any(epoch.final for epoch in checkpoint.log)
+    return may and not checkpoint.log.has_end
 
 
 @dataclass
@@ -116,9 +119,10 @@ class EpochWriter:
     started: float
 
     @staticmethod
-    def make(plan: PhysicalPlan, folder: Path) -> Any:
+    def make(plan: PhysicalPlan, folder: Path, first_epoch: int) -> Any:
+        """Spark's batches count from 0 in every checkpoint; epochs go on where the migrated one stood."""
         writer = EpochWriter(plan, folder, time.time())
-        return lambda rows, epoch: writer.write(rows, epoch)
+        return lambda rows, batch: writer.write(rows, first_epoch + batch)
 
     def write(self, rows: DataFrame, number: int) -> None:
         checkpoint = Checkpoint(self.folder)
@@ -231,7 +235,7 @@ def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool)
     """The reports from this epoch on, each with what Spark says of it; `complete`: wait until Spark has spoken."""
     spoken = ProgressReader(query)
     for report in run.checkpoint.reports(number):
-        known, progress = spoken.get(report.epoch)
+        known, progress = spoken.get(report.epoch - run.manifest.first_epoch)
         if complete and not known:
             return
         if progress is not None:

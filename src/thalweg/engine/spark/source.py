@@ -47,6 +47,7 @@ class SourceJob:
     follow: bool
     interval_s: float
     loops: tuple[str, ...] = ()
+    first_epoch: int = 0
     rows_per_task: int = 25_000  # below that a second task costs more than it brings
 
     def to_option(self) -> str:
@@ -103,7 +104,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Checkpoint(Path(self.job.checkpoint))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {"epoch": -1, "digest": "", "final": False}
+        return {"epoch": self.job.first_epoch - 1, "digest": "", "final": False}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()  # epochs are cut by the log, not by Spark

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from thalweg.engine.seed import Seed
 from thalweg.engine.spark.at_work import AtWork, Notes
 from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
@@ -21,16 +22,19 @@ from thalweg.runtime.records import close_resources
 
 
 class _Buckets:
-    """A channel's buckets in Spark's state store."""
+    """A channel's buckets in Spark's state store; what was not written there yet is as a migration left it."""
 
-    def __init__(self, state: Any) -> None:
-        self.state, self.spent = state, Spent()
+    def __init__(self, state: Any, program: Program, seed: Seed | None) -> None:
+        self.state, self.program, self.seed, self.spent = state, program, seed, Spent()
+        self.channel = 0  # of the rows at work
 
     def get(self, bucket: int) -> bytes | None:
         began = perf_counter_ns()
         value = self.state.getValue((bucket,))
         self.spent.state_wait_ns += perf_counter_ns() - began
-        return None if value is None else bytes(value[0])
+        if value is not None:
+            return bytes(value[0])
+        return None if self.seed is None else self.seed.get(self.channel, bucket, self.program.operators)
 
     def put(self, bucket: int, data: bytes) -> None:
         began = perf_counter_ns()
@@ -41,15 +45,15 @@ class _Buckets:
 class StatefulPE(StatefulProcessor):
     """The PE with state of a stage; one call per channel and epoch."""
 
-    def __init__(self, program: Program, labels: tuple[int, ...], notes: Notes) -> None:
-        self.program, self.labels, self.notes = program, labels, notes
+    def __init__(self, program: Program, labels: tuple[int, ...], notes: Notes, seed: Seed | None) -> None:
+        self.program, self.labels, self.notes, self.seed = program, labels, notes, seed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"))
+        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"), self.program, self.seed)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         label = int(key[0])
-        channel = self.labels.index(label)
+        channel = self.buckets.channel = self.labels.index(label)
         passed = Passed()
         spent = self.buckets.spent = passed.counts.of_pe(self.program.name)
         beside: list[Row] = []
@@ -104,14 +108,18 @@ def stateless(
 
 
 def connect(
-    rows: DataFrame, programs: tuple[tuple[Program, ...], ...], labels: tuple[int, ...], notes: Notes
+    rows: DataFrame,
+    programs: tuple[tuple[Program, ...], ...],
+    labels: tuple[int, ...],
+    notes: Notes,
+    seed: Seed | None = None,
 ) -> DataFrame:
     """All stages behind the first PE of stage 0, which runs in the source."""
     for index, stage in enumerate(programs):
         first, *others = stage
         if index > 0:
             rows = rows.groupBy("channel").transformWithStateInPandas(
-                StatefulPE(first, labels, notes), SCHEMA, outputMode="append", timeMode="none"
+                StatefulPE(first, labels, notes, seed), SCHEMA, outputMode="append", timeMode="none"
             )
         for program in others:
             rows = rows.mapInArrow(stateless(program, labels, notes), SCHEMA)
