@@ -92,6 +92,8 @@ def run(
         thalweg run app.py --param threshold=2.5 --param password=@secret.txt
 
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
+
+        thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
