@@ -74,9 +74,9 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_application_names(app: Path) -> None:
-    code = code_of(load_app(str(app)).graph())
-    assert [item.place for item in code] == NEEDED
-    assert {item.folder for item in code} == {app.parent}
+    graph = load_app(str(app)).graph()
+    assert [item.place for item in code_of(graph)] == NEEDED
+    assert code_of(graph, known=[str(app.parent)]) == ()
 
 
 def test_native_code_stays(app: Path) -> None:

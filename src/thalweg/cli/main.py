@@ -118,6 +118,8 @@ def run(
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
 
         thalweg run app.py --follow --prometheus 9100 --metrics epochs.jsonl
+
+        thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")

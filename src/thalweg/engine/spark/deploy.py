@@ -23,11 +23,8 @@ def deployed(spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint) -
     The workers of a local master see the driver's files, and import from where it did when Spark started.
     """
     local = is_local(str(spark.sparkContext.master))
-    needed = code_of(graph)
-    if local:
-        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        needed = tuple(code for code in needed if str(code.folder) not in known)
-    codes = {"thalweg": () if local else own_code(), "application": needed}
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep) if local else []
+    codes = {"thalweg": () if local else own_code(), "application": code_of(graph, known)}
     with shipped(spark, codes, checkpoint.folder / "code"):
         if not local:
             check_reach(spark, checkpoint.folder, graph)

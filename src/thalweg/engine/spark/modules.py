@@ -12,7 +12,7 @@ import site
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
@@ -33,20 +33,15 @@ class CodeFile:
     place: str
     file: Path
 
-    @property
-    def folder(self) -> Path:
-        """From where it is imported."""
-        return Path(str(self.file).removesuffix(self.place))
 
-
-def code_of(graph: LogicalGraph) -> tuple[CodeFile, ...]:
-    """The files of all modules that the application needs and that are not installed."""
+def code_of(graph: LogicalGraph, known: Collection[str] = ()) -> tuple[CodeFile, ...]:
+    """The files of all modules that the application needs and that are not installed, nor in a known folder."""
     found: dict[str, tuple[CodeFile, ...]] = {}
     waiting = list(_first_names(graph))
     while waiting:
         name = waiting.pop()
         if name not in found and name != _OWN:
-            found[name] = tuple(_files_of_module(name))
+            found[name] = tuple(_files_of_module(name, known))
             waiting += [n for code in found[name] if code.file.suffix == ".py" for n in _imported_names(code.file)]
     return tuple(sorted(code for files in found.values() for code in files))
 
@@ -91,16 +86,17 @@ def _imported_names(file: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
-def _files_of_module(name: str) -> Iterator[CodeFile]:
+def _files_of_module(name: str, known: Collection[str]) -> Iterator[CodeFile]:
     spec = _spec(name)
     if spec is None:
         return
     if spec.submodule_search_locations is not None:
         for folder in map(Path, spec.submodule_search_locations):
-            if not _is_installed(folder):
+            if not (_is_installed(folder) or str(folder.parent) in known):
                 yield from _tree(name, folder)
-    elif spec.origin is not None and Path(spec.origin).is_file() and not _is_installed(Path(spec.origin)):
-        yield from _python_or_warning(f"{name}{Path(spec.origin).suffix}", Path(spec.origin))
+    elif spec.origin is not None and (file := Path(spec.origin)).is_file():
+        if not (_is_installed(file) or str(file.parent) in known):
+            yield from _python_or_warning(f"{name}{file.suffix}", file)
 
 
 def _spec(name: str) -> ModuleSpec | None:
