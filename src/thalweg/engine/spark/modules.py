@@ -94,9 +94,12 @@ def _files_of_module(name: str, known: Collection[str]) -> Iterator[CodeFile]:
         for folder in map(Path, spec.submodule_search_locations):
             if not (_is_installed(folder) or str(folder.parent) in known):
                 yield from _tree(name, folder)
-    elif spec.origin is not None and (file := Path(spec.origin)).is_file():
-        if not (_is_installed(file) or str(file.parent) in known):
-            yield from _python_or_warning(f"{name}{file.suffix}", file)
+    elif (
+        spec.origin is not None
+        and (file := Path(spec.origin)).is_file()
+        and not (_is_installed(file) or str(file.parent) in known)
+    ):
+        yield from _python_or_warning(f"{name}{file.suffix}", file)
 
 
 def _spec(name: str) -> ModuleSpec | None:
