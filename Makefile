@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark clean
+.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark bench-soak clean
 
 setup: .venv/ready
 
@@ -28,9 +28,10 @@ test-fast: setup
 test-spark: setup
 	$(BIN)/python -m pytest tests -m spark
 
-# The random cases by the ten thousand, the crash test with more moments.
+# Hours: new random cases by the ten thousand, on Spark by the thousand, some of these killed and started again.
 test-long: setup
-	THALWEG_EXPLORE=1 THALWEG_CASES=20000 THALWEG_SPARK_CASES=200 THALWEG_KILLS=60 $(BIN)/python -m pytest tests
+	THALWEG_EXPLORE=1 THALWEG_CASES=20000 THALWEG_SPARK_CASES=4000 THALWEG_SPARK_KILLED=400 THALWEG_KILLS=60 \
+	$(BIN)/python -m pytest tests --durations=20
 
 # Nothing of today's engine needs a service yet; the target is here so that CI has one shape.
 test-services: setup
@@ -53,6 +54,10 @@ bench-kernels: setup
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py
+	$(BIN)/python benchmarks/spark/keys.py
+
+bench-soak: setup
+	$(BIN)/python benchmarks/soak/soak.py
 
 clean:
 	rm -rf .venv build *.egg-info src/*.egg-info

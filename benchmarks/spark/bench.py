@@ -37,12 +37,19 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from thalweg.engine.spark.session import spark_session
 
 THALWEG, BARE = "thalweg", "bare query"
+UNTUNED = "applyInPandasWithState, Spark's settings"
 STREAMING: dict[str, Callable[[Load, Path], Epochs]] = {
     THALWEG: run_thalweg,
     **{form: lambda load, out, form=form: run_plain(form, load, out) for form in FORMS},  # type: ignore[misc]
+    UNTUNED: lambda load, out: run_plain("applyInPandasWithState", load, out, tuned=False),
 }
+SLOWEST = "transformWithState"
 POLARS = {"polars, 1 thread": 1, f"polars, {os.cpu_count()} threads": os.cpu_count() or 1}
-PEERS = {"applyInPandasWithState": "applyInPandasWithState", "polars, 1 thread": "Polars (1 thread)"}
+PEERS = {
+    "applyInPandasWithState": "applyInPandasWithState",
+    UNTUNED: "the same, Spark's settings",
+    "polars, 1 thread": "Polars (1 thread)",
+}
 FIXED = "fixed"  # the fixed cost of an epoch: Thalweg with tiny epochs against the bare query
 CHOICES = [*STREAMING, "polars", FIXED]
 
@@ -55,8 +62,13 @@ class Sizes:
     ticks: int = 2_000_000  # at one file per epoch
     files_per_large_epoch: int = 5
     large_epochs: int = 6
+    files_per_huge_epoch: int = 25
+    huge_epochs: int = 4
+    warm_huge: int = 1
     warm_small: int = 3  # epochs that are run and not counted
     warm_large: int = 2
+    short_small_epochs: int = 6  # for the slowest contender, whose epochs take half a minute
+    short_large_epochs: int = 3
     checked_rows: int = 10_000  # in each of five files
     tiny_rows: int = 100
     tiny_epochs: int = 50
@@ -69,8 +81,12 @@ QUICK = Sizes(
     ticks=40_000,
     files_per_large_epoch=2,
     large_epochs=3,
+    files_per_huge_epoch=4,
+    huge_epochs=2,
     warm_small=1,
     warm_large=1,
+    short_small_epochs=3,
+    short_large_epochs=2,
     checked_rows=2_000,
     tiny_epochs=12,
     warm_tiny=4,
@@ -118,14 +134,26 @@ class Bench:
         large = sizes.files_per_large_epoch * sizes.large_epochs
         self.small = Load(scratch / "small", small * rows, rows, rows, last)
         self.large = Load(scratch / "large", large * rows, rows, sizes.files_per_large_epoch * rows, last)
+        huge = sizes.files_per_huge_epoch * sizes.huge_epochs
+        self.huge = Load(scratch / "huge", huge * rows, rows, sizes.files_per_huge_epoch * rows, last)
+        short, per_large = sizes.short_small_epochs, sizes.files_per_large_epoch * rows
+        self.short_small = Load(scratch / "short-small", short * rows, rows, rows, last)
+        self.short_large = Load(scratch / "short-large", sizes.short_large_epochs * per_large, rows, per_large, last)
         self.sample = Load(scratch / "sample", 5 * sizes.checked_rows, sizes.checked_rows, sizes.checked_rows, last)
         tiny = sizes.tiny_rows * sizes.tiny_epochs
         self.tiny = Load(scratch / "tiny", tiny, tiny, sizes.tiny_rows, last)
         self.results = Results()
 
     def prepare(self) -> None:
-        for load in (self.small, self.large, self.sample, self.tiny):
+        for load in self.loads:
             bargains.write_ticks(load.folder, load.ticks // load.file_rows, load.file_rows)
+
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        return self.small, self.large, self.huge, self.short_small, self.short_large, self.sample, self.tiny
+
+    def _small_and_large(self, name: str) -> tuple[Load, Load]:
+        return (self.short_small, self.short_large) if name == SLOWEST else (self.small, self.large)
 
     @property
     def streaming(self) -> list[str]:
@@ -157,7 +185,7 @@ class Bench:
         """The check has run every query once over few tuples; here the JVM sees them at full size."""
         for name in self.streaming:
             with self._out() as out:
-                STREAMING[name](self.small, out)
+                STREAMING[name](self._small_and_large(name)[0], out)
             say(f"warmed up {name}")
         if FIXED in self.only:
             for name in (THALWEG, BARE):
@@ -177,8 +205,11 @@ class Bench:
             elif name in POLARS:
                 self._polars(name)
             else:
-                self._stream(name, self.small, self.sizes.warm_small)
-                self._stream(name, self.large, self.sizes.warm_large)
+                small, large = self._small_and_large(name)
+                self._stream(name, small, self.sizes.warm_small)
+                self._stream(name, large, self.sizes.warm_large)
+                if name == THALWEG:  # plain PySpark would take minutes
+                    self._stream(name, self.huge, self.sizes.warm_huge)
             say(f"round {number + 1}: {name}, {time.monotonic() - began:.0f} s")
         after_round(self.results)
 
@@ -189,11 +220,12 @@ class Bench:
         self._rate(load, name, load.epoch_rows * len(ms) * 1_000 / sum(ms))
 
     def _polars(self, name: str) -> None:
-        """Once per round: a batch knows no epochs, so both tables show the same number."""
-        with self._out() as out:
-            rate = self.small.ticks / run_polars(POLARS[name], self.small, out)
-        for load in (self.small, self.large):
-            self._rate(load, name, rate)
+        """A batch knows no epochs, so two tables show the same number; the third is over the larger batch."""
+        for batch, loads in ((self.small, (self.small, self.large)), (self.huge, (self.huge,))):
+            with self._out() as out:
+                rate = batch.ticks / run_polars(POLARS[name], batch, out)
+            for load in loads:
+                self._rate(load, name, rate)
 
     def _rate(self, load: Load, name: str, rate: float) -> None:
         rates = self.results.rates.setdefault(f"{load.epoch_rows:,} tuples per epoch", {})

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks import bargains
 from benchmarks.spark import bare, plain
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -19,7 +20,7 @@ import thalweg as tw
 from thalweg.engine.run import RunOptions, opened
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.run import start_query
-from thalweg.engine.spark.session import spark_session
+from thalweg.engine.spark.session import RUNTIME, spark_session
 from thalweg.optimize.passes import make_plan
 
 CHANNELS = 2
@@ -43,10 +44,10 @@ class Load:
         return self.ticks // self.epoch_rows
 
 
-def run_thalweg(load: Load, out: Path) -> Epochs:
+def run_thalweg(load: Load, out: Path, buckets: int | None = None) -> Epochs:
     """As `thalweg run --degree 2` does it, but the query stays at hand for Spark's own account of its epochs."""
     app = bargains.make_app(load.folder, load.last, tw.files(out, format="parquet"))
-    plan = make_plan(app.graph(), degree=CHANNELS, fuse="all")
+    plan = make_plan(app.graph(), degree=CHANNELS, fuse="all", buckets=buckets)
     options = RunOptions(max_tuples_per_epoch=load.epoch_rows, conf=SESSION)
     with (
         opened(plan, options, "spark", balanced_labels(plan.channels)) as run,
@@ -59,16 +60,29 @@ def run_thalweg(load: Load, out: Path) -> Epochs:
     return epochs[:-1]
 
 
-def run_plain(form: str, load: Load, out: Path) -> Epochs:
+def run_plain(form: str, load: Load, out: Path, *, tuned: bool = True) -> Epochs:
+    """Tuned: with the same settings as Thalweg's, made by the same function. Otherwise with Spark's own, but for the
+    number of partitions."""
     files = load.epoch_rows // load.file_rows
-    # The same settings as Thalweg's, made by the same function.
     with tempfile.TemporaryDirectory() as checkpoint, spark_session(None, SESSION, CHANNELS) as spark:
+        if not tuned:
+            spark = _untuned(spark)
         query = plain.start(spark, form, load.folder, files, load.last, out, Path(checkpoint))
         epochs = finished(query, load.epochs)
     taken = [epoch.numInputRows for epoch in epochs]
     if taken != [load.epoch_rows] * load.epochs:
         raise AssertionError(f"the epochs of {form} took {taken} tuples")
     return epochs
+
+
+def _untuned(spark: SparkSession) -> SparkSession:
+    """What is fixed when the JVM starts (sockets, no compression of shuffles) stays."""
+    session = spark.newSession()
+    for key in RUNTIME:
+        session.conf.unset(key)
+    for key, value in {**SESSION, "spark.sql.shuffle.partitions": str(CHANNELS)}.items():
+        session.conf.set(key, value)
+    return session
 
 
 def run_bare(number: int, out: Path) -> Epochs:

@@ -7,6 +7,7 @@ from thalweg.ir.logic import Logic as Operator
 from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
+from thalweg.lang.databases import postgres
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
@@ -37,6 +38,7 @@ __all__ = [
     "none",
     "operator",
     "param",
+    "postgres",
     "run",
     "secret",
     "seeded",

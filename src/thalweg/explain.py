@@ -8,10 +8,12 @@ from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
+from thalweg.analysis.wanted import wanted
 from thalweg.errors import Where
-from thalweg.ir.endpoints import Beacon
+from thalweg.ir.endpoints import Beacon, Files
+from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Aggregate, Function, Join, Operator
+from thalweg.ir.operators import Aggregate, Function, Join, Operator, Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import plan_as_json, print_plan
 from thalweg.optimize.passes import Step
@@ -67,6 +69,8 @@ def _describe(graph: LogicalGraph, operator: Operator) -> str:
     parts = [f"{operator.kind:<9}", _shown(operator.where), _state(operator)]
     if (path := _path(operator)) is not None:
         parts.append(path)
+    if isinstance(operator, Source):
+        parts.append(_reads(graph, operator))
     return "  ".join(part for part in parts if part)
 
 
@@ -92,6 +96,16 @@ def _path(operator: Operator) -> str | None:
     return "vectorized" if function.expr is not None else f"row by row: {function.opaque_because}"
 
 
+def _reads(graph: LogicalGraph, source: Source) -> str:
+    """What of a source is read: dead attributes never are, and row groups of Parquet without a wanted tuple neither."""
+    names = ", ".join(live_attributes(graph)[source.output]) or "no attribute"
+    if source.on_error != "fail":
+        return f"reads {', '.join(source.outputs[0].names)}, to judge every row"
+    parquet = isinstance(source.endpoint, Files) and source.endpoint.format == "parquet"
+    needed = wanted(graph, source.output) if parquet else None
+    return f"reads {names}" + (f" where {text(needed)}" if needed is not None else "")
+
+
 def _wire(plan: PhysicalPlan, index: int) -> str:
     wire = plan.wires[index]
     live = live_attributes(plan.graph)[wire.stream]
@@ -99,8 +113,8 @@ def _wire(plan: PhysicalPlan, index: int) -> str:
     dropped = [n for n in everything if n not in live]
     subs = order_layout(plan.graph).width[wire.stream]
     order = "position" + (f" + {subs} sub-position{'s' if subs > 1 else ''}" if subs else "")
-    text = f"{wire.stream}: {', '.join(live)}; ordered by {order}; {wire.route}"
-    return text + (f"; dropped: {', '.join(dropped)}" if dropped else "")
+    shown = f"{wire.stream}: {', '.join(live)}; ordered by {order}; {wire.route}"
+    return shown + (f"; dropped: {', '.join(dropped)}" if dropped else "")
 
 
 def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
@@ -119,6 +133,7 @@ def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
                 "outputs": [{n: str(t) for n, t in out.attributes} for out in o.outputs],
                 "state": _state(o).removeprefix("state: ") or None,
                 "path": _path(o),
+                "reads": _reads(graph, o).removeprefix("reads ") if isinstance(o, Source) else None,
             }
             for o in graph.operators
         ],

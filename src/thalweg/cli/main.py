@@ -13,17 +13,22 @@ from typer.exceptions import TyperException
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
+from thalweg.cli.metrics import metrics as metrics_of
 from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
 from thalweg.cli.options import AppName, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile
 from thalweg.cli.show import progress, show_result
+from thalweg.cli.signals import stopping
 from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.live_table import Tables
 from thalweg.engine.migrate import Change
 from thalweg.engine.migrate import migrate as migrate_checkpoint
+from thalweg.engine.report import EpochReport
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
+from thalweg.engine.stop import Stop
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
 from thalweg.ir.graph import LogicalGraph
@@ -39,7 +44,7 @@ cli = typer.Typer(
     rich_markup_mode="markdown",
     help="Compile and run streaming applications written in Python, on Apache Spark.",
     epilog="Exit codes: 0 all is well; 1 an error, or `check` found a difference, or `doctor` something bad; "
-    "2 the command line is wrong; 130 stopped by Ctrl-C.",
+    "2 the command line is wrong; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
     pretty_exceptions_enable=False,
 )
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -59,7 +64,8 @@ def _plan(
 ) -> PhysicalPlan:
     if file is not None:
         return verify(parse_plan(file.read_text(), graph))
-    return make_plan(graph, degree=degree, fuse=fuse, buckets=buckets, observe=observe)
+    groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
+    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, observe=observe)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -79,18 +85,27 @@ def run(
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
+    ] = False,
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
-    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow")] = 1.0,
+    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders")
+        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
     ] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; by default all cores of this machine")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated")] = None,
+    view: Annotated[
+        str | None, typer.Option(metavar="table|line", help="on a terminal: a row per operator, or one line")
+    ] = None,
+    metrics: Annotated[Path | None, typer.Option(help="append a JSON line per epoch to this file")] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="answer Prometheus there; by default only this machine")
+    ] = None,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run an application and show its progress.
+    """Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at once.
 
     Examples:
 
@@ -101,24 +116,48 @@ def run(
         thalweg run app.py --param threshold=2.5 --param password=@secret.txt
 
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
+
+        thalweg run app.py --follow --prometheus 9100 --metrics epochs.jsonl
+
+        thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
     made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets)
     console = sys.stderr if json_output else None  # standard output is then for documents
-    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
+    stop = Stop()
+    tables = Tables() if out.is_terminal and not json_output else None
+    options = RunOptions(
+        checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop, tables
+    )
     if json_output:
         print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
-    try:
-        with progress(out, as_json=json_output) as watch:
+    how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
+    with (
+        metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
+        progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
+        stopping(stop, shown.stopping) as interrupts,
+    ):
+        if url is not None:
+            print_json({"event": "prometheus", "url": url}) if json_output else out.print(f"metrics at {url}")
+
+        def watch(report: EpochReport) -> None:
+            for one in (shown.watch, *watches):
+                one(report)
+
+        try:
             result = run_plan(made, engine, options, watch)
-    except KeyboardInterrupt:  # here, because typer would make a silent exit of it
-        err.print("paused; the same command goes on" if checkpoint else "stopped")
-        raise typer.Exit(130) from None
+        except KeyboardInterrupt:  # here, because typer would make a silent exit of it
+            shown.close()
+            err.print(how_it_ends)
+            raise typer.Exit(interrupts.exit_code) from None
     show_result(out, result, as_json=json_output)
+    if result.stopped:
+        err.print(how_it_ends)
+        raise typer.Exit(interrupts.exit_code)
 
 
 @cli.command(name="explain")

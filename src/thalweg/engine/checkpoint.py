@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -16,21 +17,21 @@ from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
 from thalweg.engine.moved import refuse_moved
 from thalweg.engine.numbered import NumberedFiles
+from thalweg.engine.report import EpochReport
 from thalweg.engine.seed import Seed
-from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, ThalwegError
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically, writing
+from thalweg.errors import CheckpointError, StorageError, ThalwegError
+
+__all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
 
 
 @dataclass(frozen=True, slots=True)
-class EpochReport:
-    """What one epoch did. Kept in storage: whoever watches reads it there."""
+class Cut:
+    """A note of the process that cut an epoch: the tuples that it knows to wait, and how long cutting took."""
 
     epoch: int
-    final: bool
-    tuples_in: int
-    tuples_out: dict[str, int]
+    backlog: int
     seconds: float
-    backlog: int | None  # known files' tuples that wait; None where another process cuts the epochs
 
 
 class Checkpoint:
@@ -46,20 +47,29 @@ class Checkpoint:
         self.seed = Seed(self.folder / "seed")
         self._failure = self.folder / "failure.json"
         self.progress = NumberedFiles(self.folder / "progress")
+        self._cut = self.progress.folder / "cut.json"
+        self._stop = self.folder / "stop"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.take_lock()
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
+        self._stop.unlink(missing_ok=True)
         for folder in (self.folder, self.log.folder, self.progress.folder, self.folder / "local"):
             if folder.exists():
                 remove_leftovers(folder)
         for numbered in (self.log.files, self.progress):
             numbered.compact()
         return manifest
+
+    @property
+    def run(self) -> str:
+        """The name of the run that this checkpoint is of."""
+        return Manifest.from_json((self.folder / "manifest.json").read_bytes()).run
 
     def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
@@ -107,14 +117,35 @@ class Checkpoint:
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""
-        return (EpochReport(**json.loads(line)) for line in self.progress.after(first))
+        return (EpochReport.from_document(json.loads(line)) for line in self.progress.after(first))
+
+    def note_cut(self, cut: Cut) -> None:
+        write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)
+
+    def cut_of(self, epoch: int) -> Cut | None:
+        """None: an earlier start cut it."""
+        if not self._cut.exists():
+            return None
+        cut = Cut(**json.loads(self._cut.read_bytes()))
+        return cut if cut.epoch == epoch else None
+
+    # A stop between two epochs, for the process that cuts them.
+
+    def ask_to_stop(self) -> None:
+        write_atomically(self._stop, b"", durable=False)
+
+    @property
+    def is_to_stop(self) -> bool:
+        return self._stop.exists()
 
     # Errors of the parts that run in other processes.
 
     def record_failure(self, error: ThalwegError) -> None:
-        """Keep an error for the driver; the first one stays, later ones follow from it."""
+        """Keep an error for the driver; the first one stays, later ones follow from it. On a full disk nothing can be
+        kept; the error itself is raised all the same, and the driver finds the reason in what the engine says."""
         if not self._failure.exists():
-            write_atomically(self._failure, json.dumps(to_document(error)).encode())
+            with suppress(StorageError):
+                write_atomically(self._failure, json.dumps(to_document(error)).encode())
 
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():

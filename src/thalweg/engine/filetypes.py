@@ -66,6 +66,21 @@ TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
 }
 
 
+def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa.ChunkedArray:
+    """A column of a type that has a numpy form, as that type; `first` is the number of its first row."""
+    if column.null_count:
+        row = first + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
+        raise Misfit(f"{kind} in every row", f"nothing in row {row}")
+    if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        return column
+    if not TAKEN[kind](column.type):
+        raise Misfit(str(kind), f"{column.type} (another type)", whole=True)
+    try:
+        return column.cast(ARROW_TYPES[kind])
+    except pa.ArrowInvalid as error:
+        raise Misfit(str(kind), f"{column.type} ({error})") from None
+
+
 def file_values(column: pa.ChunkedArray, kind: AttributeType) -> list[Any]:
     """The values of a column of Python values, as columns carry them."""
     return [value for chunk in column.chunks for value in _values(chunk, kind)]

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from thalweg.analysis.wanted import wanted
 from thalweg.engine.beacon import BeaconReader, BeaconSplits
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.splits import FileSplits, Reader
 from thalweg.engine.spool import Spool, SpoolSplits
+from thalweg.engine.tolerant import Found, TolerantReader
 from thalweg.errors import InternalError
 from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
+from thalweg.ir.expr import Expr
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
@@ -52,6 +55,13 @@ class InputReader(Protocol):
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
 
 
+def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[Found]:
+    """The piece's tuples, and what a reader that tolerates bad rows says beside them."""
+    if isinstance(reader, TolerantReader):
+        return reader.read(piece, frame_rows)
+    return (Found(tuples=frame) for frame in reader.frames(piece, frame_rows))
+
+
 def make_splits(source: Source, spools: Path | None) -> Splits:
     match source.endpoint:
         case Files() as files:
@@ -64,16 +74,21 @@ def make_splits(source: Source, spools: Path | None) -> Splits:
             return SpoolSplits(source, Spool.of(spools, source.name), patient=isinstance(spooled, Items))
 
 
-def readers(graph: LogicalGraph, live: dict[str, tuple[str, ...]]) -> dict[str, InputReader]:
-    return {s.name: _reader(s, live[s.name]) for s in graph.sources}
+def readers(
+    graph: LogicalGraph, live: dict[str, tuple[str, ...]], *, skip_unwanted: bool = False
+) -> dict[str, InputReader]:
+    """`skip_unwanted`: tuples that no operator can see may be left out."""
+    return {s.name: _reader(s, live[s.name], wanted(graph, s.output) if skip_unwanted else None) for s in graph.sources}
 
 
-def _reader(source: Source, columns: tuple[str, ...]) -> InputReader:
+def _reader(source: Source, columns: tuple[str, ...], needed: Expr | None) -> InputReader:
     match source.endpoint:
         case Beacon() as beacon:
             return BeaconReader(source.name, source.where, beacon, source.outputs[0], columns)
         case Files() as files:
-            return Reader(source.name, files, source.outputs[0], columns)
+            if source.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
+                return TolerantReader(source.name, files, source.outputs[0], columns)
+            return Reader(source.name, files, source.outputs[0], columns, wanted=needed)
         case Items() | Tcp():
             # A chunk names its file itself.
             return Reader(source.name, Files("", "arrow"), source.outputs[0], columns, spooled=True)

@@ -100,6 +100,9 @@ class InputLog:
         found = self.files.get(number)
         return None if found is None else Epoch.from_json(found.decode())
 
+    def __contains__(self, number: int) -> bool:
+        return self.files.file(number).exists()
+
     def __getitem__(self, number: int) -> Epoch:
         found = self.get(number)
         if found is None:

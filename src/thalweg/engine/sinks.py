@@ -21,7 +21,7 @@ from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Tcp
+from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Postgres, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import AttributeType, TupleType
@@ -157,12 +157,19 @@ class NoSink:
         """There is nothing to see."""
 
 
+def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint: Path) -> SinkWriter:
+    from thalweg.engine.sink_postgres import PostgresSink  # who writes no table does not load the driver
+
+    return PostgresSink(sink, endpoint, tuple_type, checkpoint)
+
+
 Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
 MAKERS: Mapping[type, Make] = {
     Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
     Collect: lambda collect, sink, type_, results: CollectSink(results / sink.name, "parquet", type_),
     Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
     Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
+    Postgres: lambda postgres, sink, type_, results: _postgres(postgres, sink, type_, results.parent),
     Discard: lambda discard, sink, type_, results: NoSink(),
     Feed: lambda feed, sink, type_, results: FeedSink.of(results.parent / "feedback", feed.into),
 }

@@ -9,10 +9,10 @@ from typing import Any
 
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, SinkEndpoint, SourceEndpoint
+from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import MARK, Function, Operator, StreamRef
+from thalweg.ir.operators import BAD_RECORD, MARK, Function, Operator, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT, TupleType
 from thalweg.lang import agg, library
@@ -57,8 +57,16 @@ class App:
                 found=repr(tuple_type),
             )
         check_source(endpoint, tuple_type.tuple_type, site.where)
+        on_error = endpoint.on_error if isinstance(endpoint, Files) else "fail"
+        letters = (BAD_RECORD,) if on_error == "dead_letter" else ()
         return site.stream(
-            ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
+            ops.Source(
+                name=site.name,
+                outputs=(tuple_type.tuple_type, *letters),
+                where=site.where,
+                on_error=on_error,
+                endpoint=endpoint,
+            )
         )
 
     def imported(self, export: str, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:

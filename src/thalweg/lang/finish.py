@@ -8,7 +8,7 @@ from pathlib import Path
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, Files
+from thalweg.ir.endpoints import Feed, Files, Postgres
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.lang.loops import fold_loops
@@ -75,7 +75,20 @@ def _check_folders(graph: LogicalGraph) -> None:
     """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
     read = {Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)}
     written: dict[Path, str] = {}
+    tables: list[tuple[Postgres, str]] = []
     for sink in graph.sinks:
+        if isinstance(sink.endpoint, Postgres):
+            for other, name in tables:
+                if (other.dsn, other.table) == (sink.endpoint.dsn, sink.endpoint.table):
+                    raise GraphError(
+                        f"two sinks write into the table {other.table}",
+                        operator=sink.name,
+                        where=sink.where,
+                        expected="a table for each sink",
+                        found=f"{name} writes there too",
+                        hint="sink a .union() of the streams",
+                    )
+            tables.append((sink.endpoint, sink.name))
         if not isinstance(sink.endpoint, Files):
             continue
         folder = Path(sink.endpoint.path).absolute()

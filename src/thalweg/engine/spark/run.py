@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,26 @@ from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
+from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.deaths import query_error
+from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.labels import balanced_labels
+from thalweg.engine.spark.progress import ProgressReader, joined
 from thalweg.engine.spark.session import spark_session
+from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
-from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
-from thalweg.engine.stages import first_failure
-from thalweg.errors import EngineError, ThalwegError
+from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
+from thalweg.engine.stages import Passed, first_failure
+from thalweg.engine.timing import Laps, rounded, timed
+from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.runtime.container import Failure
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import merge
 
@@ -39,6 +45,7 @@ _POLL_S = 0.05
 
 def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
+    check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         done = committed_epochs(run.checkpoint, run.manifest)
         first = done + sum(1 for _ in run.checkpoint.reports(done))
@@ -51,22 +58,29 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             ) as check_feeders,
         ):
             started = time.monotonic()
-            query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, options, watch, first, check_feeders)
+            reports: list[EpochReport] = []
+            if not options.stop.requested:
+                endless = waits(plan.graph, run.checkpoint, options)
+                with deployed(spark, plan.graph, run.checkpoint):
+                    query = start_query(spark, plan, options, run)
+                reports = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
             seconds = time.monotonic() - started
-        if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
+        # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
+        ended = bool(reports and reports[-1].final) or not (options.follow or options.stop.requested)
+        if ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, reports, seconds)
+        return result(plan, run, reports, seconds, stopped=not ended)
 
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
     programs = compile_plan(plan)
-    labels = run.manifest.labels
+    labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
+    notes.clear()
     live = live_attributes(plan.graph)
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
         sources=plan.graph.sources,
-        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}),
+        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True),
         program=programs[0][0],
         labels=labels,
         tasks=max(plan.channels, spark.sparkContext.defaultParallelism),
@@ -80,15 +94,17 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
     write = EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch)
     seed = run.checkpoint.seed if run.checkpoint.seed.exists else None
-    writer = connect(frames, programs, labels, seed).writeStream.foreachBatch(write)
+    writer = connect(frames, programs, labels, notes, seed).writeStream.foreachBatch(write)
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
-    if options.follow or _waits(plan.graph, run.checkpoint):
+    if waits(plan.graph, run.checkpoint, options):
         return writer.trigger(processingTime="0 seconds").start()
     return writer.trigger(availableNow=True).start()
 
 
-def _waits(graph: LogicalGraph, checkpoint: Checkpoint) -> bool:
+def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> bool:
     """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
+    if options.follow:
+        return True
     endpoints = [source.endpoint for source in graph.sources]
     may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
     return may and not checkpoint.log.has_end
@@ -118,22 +134,49 @@ class EpochWriter:
 
     def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
         frames: dict[int, list[Frame]] = {}
-        failures: list[Failure] = []
+        passed, laps, sinks_laps = Passed(), Laps(), Laps()
+        errors: list[bytes] = []
         # One action: the state is read once, and no operator runs twice.
-        table = rows.toArrow()
-        for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
-            if stream == FAILURES:
-                failures += read_failures(content.as_py())
-            elif stream != PULSE:
-                frames.setdefault(stream, []).append(decode(content.as_buffer()))
-        if (failure := first_failure(failures)) is not None:
-            raise failure
-        epoch = checkpoint.log[number]
-        sinks = make_sinks(self.plan.graph, checkpoint.results)
-        merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
-        out = write_epoch(sinks, number, merged, final=epoch.final)
+        with laps.part("run"):
+            table = rows.toArrow()
+        with laps.part("sinks"):
+            for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
+                if stream == FAILURES:
+                    passed.failures += read_failures(content.as_py())
+                elif stream == ERRORS:
+                    errors.append(content.as_py())
+                elif stream == COUNTS:
+                    passed.counts.add(read_counts(content.as_py()))
+                elif stream != PULSE:
+                    frames.setdefault(stream, []).append(decode(content.as_buffer()))
+            if errors:
+                raise first_error(errors)
+            if (failure := first_failure(passed.failures)) is not None:
+                raise failure
+            epoch = checkpoint.log[number]
+            sinks = make_sinks(self.plan.graph, checkpoint.results)
+            merged: dict[str, Frame | None] = {}
+            for sink in self.plan.graph.sinks:
+                with sinks_laps.part(sink.name):
+                    merged[sink.name] = merge(frames.get(self.plan.sink_wire(sink).index, []))
+            out = write_epoch(timed(sinks, sinks_laps), number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
-        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, None))
+        cut = checkpoint.cut_of(number)
+        if cut is not None:
+            laps.seconds["cut"] = cut.seconds
+        report = EpochReport(
+            number,
+            epoch.final,
+            epoch.tuples,
+            out,
+            round(seconds, 6),
+            None if cut is None else cut.backlog,
+            operators=operator_counts(self.plan.graph, passed.counts, epoch),
+            pes=pe_times(passed.counts.spent),
+            parts=rounded(laps.seconds),
+            sinks=rounded(sinks_laps.seconds),
+        )
+        checkpoint.report(report)
 
     def _began(self, checkpoint: Checkpoint, number: int) -> float:
         """When the epoch began: when it was logged, unless it is a replay."""
@@ -147,33 +190,55 @@ def _follow(
     watch: Watch,
     first: int,
     check_feeders: Callable[[], None],
+    graph: LogicalGraph,
+    *,
+    endless: bool,
 ) -> list[EpochReport]:
-    """Read the reports from storage while the query works."""
+    """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
+    is not endless ends by itself then."""
     reports: list[EpochReport] = []
+    settled = False
     try:
         active = True
         while active:
             time.sleep(_POLL_S)
             check_feeders()
+            if options.stop.requested and 0 not in run.checkpoint.log:
+                return reports  # there was no epoch yet, and none is in progress
+            if options.stop.requested and not run.checkpoint.is_to_stop:
+                run.checkpoint.ask_to_stop()
+                if endless:
+                    query.processAllAvailable()  # until Spark has committed the epoch in progress
+                    settled = True
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
-            for report in run.checkpoint.reports(first + len(reports)):
+            for report in _reports(query, run, first + len(reports), complete=active):
                 reports.append(report)
                 run.show(report.epoch, options)
                 watch(report)
+            number = first + len(reports)
+            options.stop.epoch = number if number in run.checkpoint.log else None
             if active and reports and reports[-1].final:
                 query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
                 return reports
+            if settled:
+                return reports
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise run.checkpoint.failure() or _engine_error(error) from error
+        notes = Notes.of(run.checkpoint.folder)
+        raise run.checkpoint.failure() or query_error(error, run.checkpoint.folder, notes, graph) from error
     finally:
         query.stop()
     return reports
 
 
-def _engine_error(error: StreamingQueryException) -> EngineError:
-    message = str(error)
-    last = next(
-        (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
-    )
-    return EngineError("Spark stopped the query", found=last.strip(), hint="--debug shows all that Spark said")
+def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:
+    """The reports from this epoch on, each with what Spark says of it; `complete`: wait until Spark has spoken."""
+    spoken = ProgressReader(query)
+    for report in run.checkpoint.reports(number):
+        known, progress = spoken.get(report.epoch - run.manifest.first_epoch)
+        if complete and not known:
+            return
+        if progress is not None:
+            report = joined(report, progress)
+            run.checkpoint.report(report)
+        yield report

@@ -1,0 +1,33 @@
+"""Which tuples of a source anybody wants: what its filters have in common, for readers that can leave out the rest."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from thalweg.ir.expr import Apply, Expr, Record, apply, can_fall_back, can_raise
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Filter, StreamRef
+from thalweg.ir.types import BOOL
+
+
+def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
+    """A predicate that holds for every tuple of the stream that anything downstream can see. None: all of them.
+
+    A filter counts only if it can neither raise nor be left to the row path: then a tuple that it drops is as if it had
+    never been read. What a filter behind a filter drops is read: the tuples between the two are counted.
+    """
+    found: list[Expr] = []
+    for operator, _ in graph.consumers[stream]:
+        if not isinstance(operator, Filter) or operator.dead_port is not None:
+            return None
+        test = operator.function.expr
+        if test is None or isinstance(test, Record) or test.type is not BOOL or can_raise(test) or can_fall_back(test):
+            return None
+        found.append(test)
+    return reduce(_either, found) if found else None
+
+
+def _either(a: Expr, b: Expr) -> Expr:
+    made = apply("or", a, b)
+    assert isinstance(made, Apply)
+    return made

@@ -1,0 +1,54 @@
+"""What a predicate can be, given the least and the greatest value of each attribute: the statistics of a row group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thalweg.ir.expr import Apply, Attr, Const, Expr
+from thalweg.ir.types import FLOAT, INT, STR
+
+Bounds = Mapping[str, tuple[Any, Any]]  # attributes that are missing here may be anything
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def may_be(expr: Expr, truth: bool, bounds: Bounds) -> bool:
+    """Whether some tuple within the bounds could give this truth. When in doubt, yes."""
+    match expr:
+        case Const(bool() as value):
+            return value is truth
+        case Apply("not", (inner,)):
+            return may_be(inner, not truth, bounds)
+        case Apply("and" | "or" as op, (a, b)):
+            either = (op == "or") is truth
+            found = may_be(a, truth, bounds), may_be(b, truth, bounds)
+            return any(found) if either else all(found)
+        case Apply(op, (Attr() as attribute, Const() as constant)) if op in _MIRRORED:
+            return _compared(op, attribute, constant, truth, bounds)
+        case Apply(op, (Const() as constant, Attr() as attribute)) if op in _MIRRORED:
+            return _compared(_MIRRORED[op], attribute, constant, truth, bounds)
+    return True
+
+
+def _compared(op: str, attribute: Attr, constant: Const, truth: bool, bounds: Bounds) -> bool:
+    if attribute.name not in bounds or attribute.type is not constant.type or attribute.type not in (INT, FLOAT, STR):
+        return True
+    if attribute.type is FLOAT and truth is (op == "!="):
+        return True  # a NaN, of which statistics say nothing
+    least, greatest = bounds[attribute.name]
+    value = constant.value
+    match op if truth else _OPPOSITE[op]:
+        case "<":
+            return bool(least < value)
+        case "<=":
+            return bool(least <= value)
+        case ">":
+            return bool(greatest > value)
+        case ">=":
+            return bool(greatest >= value)
+        case "==":
+            return bool(least <= value <= greatest)
+        case _:  # a long text's bounds may be cut off: they are bounds, but maybe nobody's value
+            return attribute.type is STR or not least == value == greatest
