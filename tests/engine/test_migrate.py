@@ -195,6 +195,8 @@ def test_the_command_and_the_documents(small: Small) -> None:
     assert "channels 3, buckets 3, engine local" in said.stdout
     assert "vwap: " in said.stdout
     assert Manifest.from_json((small.folder / "same" / "manifest.json").read_bytes()).first_epoch == 3
+    said = runner.invoke(cli, ["explain", str(small.app()), "--degree", "2", "--buckets", "5"])
+    assert "plan small buckets=5 " in said.stdout
 
 
 def die_at_step(number: int) -> None:

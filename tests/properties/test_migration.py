@@ -38,7 +38,7 @@ seen: Counter[str] = Counter()
 MUST_BE_SEEN = (
     *("more channels", "fewer channels", "more buckets", "fewer buckets", "another fusion", "same degrees"),
     *("moved tables", "moved objects", "moved event times", "moved twice", "something fed back at a move"),
-    *(f"moved {k}" for k in ("aggregate", "join", "custom", "sort", "dedup", "operator", "loop", "apply")),
+    *(f"moved {k}" for k in ("aggregate", "join", "custom", "sort", "dedup", "operator", "loop", "top_k")),
 )
 
 
@@ -79,7 +79,7 @@ def _no_power_cuts() -> Iterator[None]:
         yield
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 8))
+@settings(SETTINGS, max_examples=max(50, CASES // 12))
 @given(moves())
 def test_a_move_never_changes_the_answer(moves: Moves) -> None:
     with prepared(moves.case) as ready:
@@ -148,7 +148,6 @@ def _count(graph: LogicalGraph, old: PhysicalPlan, new: PhysicalPlan, seed: Seed
 
 def test_the_moves_reached_everything() -> None:
     """Runs last: a strategy that moves nothing would make the test above blind."""
-    if seen["cases"] < 250:
+    if seen["cases"] < 200:
         pytest.skip("too few cases ran to judge their reach")
-    print(seen)
     assert [fact for fact in MUST_BE_SEEN if not seen[fact]] == []

@@ -34,7 +34,8 @@ def _tables(operator: str, tables: Sequence[pa.RecordBatch], buckets: int) -> It
     # A join stores the attributes that its program used, and the program may have changed while the run stood still.
     # What some keys lack no program can ask for any more.
     common = [n for n in tables[0].schema.names if all(n in table.schema.names for table in tables)]
-    whole = pa.Table.from_batches([table.select(common) for table in tables])
+    schema = tables[0].select(common).schema
+    whole = pa.Table.from_batches([table.select(common).cast(schema) for table in tables])
     keys = whole.column("key")
     _check_distinct(operator, len(keys), len(keys.unique()))
     found = np.concatenate([buckets_of(chunk, buckets) for chunk in keys.chunks])
