@@ -10,6 +10,7 @@ from thalweg.lang.composite import composite
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
+from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
 from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple, concat
 
@@ -33,13 +34,16 @@ __all__ = [
     "concat",
     "console",
     "files",
+    "from_dataframe",
     "iterable",
+    "kafka",
     "none",
     "operator",
     "param",
     "run",
     "secret",
     "seeded",
+    "spark",
     "tcp",
     "toolkits",
     "window",

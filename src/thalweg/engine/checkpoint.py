@@ -42,6 +42,7 @@ class Checkpoint:
         self.spools = self.folder / "spool"
         self._failure = self.folder / "failure.json"
         self._progress = self.folder / "progress"
+        self._stop = self.folder / "stop"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
@@ -50,6 +51,7 @@ class Checkpoint:
         self._take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
+        self._stop.unlink(missing_ok=True)
         for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
             if folder.exists():
                 remove_leftovers(folder)
@@ -101,6 +103,15 @@ class Checkpoint:
         while (file := self._progress / f"{first:010d}.json").exists():
             yield EpochReport(**json.loads(file.read_bytes()))
             first += 1
+
+    # A stop between two epochs, for the process that cuts them.
+
+    def ask_to_stop(self) -> None:
+        write_atomically(self._stop, b"", durable=False)
+
+    @property
+    def is_to_stop(self) -> bool:
+        return self._stop.exists()
 
     # Errors of the parts that run in other processes.
 

@@ -19,7 +19,9 @@ from thalweg.engine.feed import feeding
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
+from thalweg.engine.stop import Stop
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.endpoints import Beacon
 from thalweg.ir.graph import LogicalGraph
@@ -42,6 +44,7 @@ class RunOptions:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
+    stop: Stop = field(default_factory=Stop, compare=False)
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -58,6 +61,7 @@ class RunResult:
     seconds: float
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
+    stopped: bool = False  # between two epochs, because somebody asked for it: there may be more to do
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order; without a name, of the only one."""
@@ -118,7 +122,9 @@ def _check_ends(graph: LogicalGraph) -> None:
             )
 
 
-def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float) -> RunResult:
+def result(
+    plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float, *, stopped: bool = False
+) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     return RunResult(
         epochs=len(reports),
@@ -127,11 +133,13 @@ def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds:
         seconds=seconds,
         collected={name: sink.read() for name, sink in kept.items()},
         types={name: sink.tuple_type for name, sink in kept.items()},
+        stopped=stopped,
     )
 
 
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
+    check_without_spark(plan.graph)
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from thalweg.ir.row_endpoints import Kafka, RowSource, SparkFormat, SparkFrame, row_identity
+
 OWNER_FILE = "_thalweg.json"  # in a sink's folder: whose it is, and of which type
 
 
@@ -86,8 +88,8 @@ class Feed:
     into: str
 
 
-SourceEndpoint = Files | Beacon | Items | Tcp
-SinkEndpoint = Files | Collect | Console | Tcp | Discard | Feed
+SourceEndpoint = Files | Beacon | Items | Tcp | RowSource
+SinkEndpoint = Files | Collect | Console | Tcp | Kafka | Discard | Feed
 
 # What must be read as it comes, and stored before an epoch takes it.
 SPOOLED = (Items, Tcp)
@@ -104,3 +106,5 @@ def identity(endpoint: SourceEndpoint) -> str:
             return "iterable"
         case Tcp():
             return "tcp"
+        case SparkFormat() | SparkFrame() | Kafka():
+            return row_identity(endpoint)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.connectors import check_connectors, rows_writer, with_packages
 from thalweg.engine.spark.labels import balanced_labels
+from thalweg.engine.spark.row_feed import row_feeding
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
@@ -29,6 +32,7 @@ from thalweg.errors import EngineError, ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.row_endpoints import ROWS
 from thalweg.runtime.container import Failure
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import merge
@@ -36,28 +40,59 @@ from thalweg.runtime.order import merge
 _POLL_S = 0.05
 
 
-def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         first = sum(1 for _ in run.checkpoint.reports(0))
         if any(epoch.final for epoch in run.checkpoint.log):
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
+        conf = with_packages(plan.graph, options.conf)
         with (
-            spark_session(options.master, options.conf, plan.channels) as spark,
-            feeding(
-                plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow
-            ) as check_feeders,
+            spark_session(options.master, conf, plan.channels, session) as spark,
+            all_feeding(spark, plan.graph, run.checkpoint, options) as check_feeders,
         ):
             started = time.monotonic()
+            endless = waits(plan.graph, run.checkpoint, options)
             query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, options, watch, first, check_feeders)
+            reports = _follow(query, run, options, watch, first, check_feeders, endless=endless)
             seconds = time.monotonic() - started
-        if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
+        # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
+        ended = bool(reports and reports[-1].final) or not (options.follow or options.stop.requested)
+        if ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, reports, seconds)
+        return result(plan, run, reports, seconds, stopped=not ended)
+
+
+@contextmanager
+def all_feeding(
+    spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions
+) -> Iterator[Callable[[], None]]:
+    """Feed all spools while the block runs: from threads of the driver, and from queries of this session."""
+    check_connectors(spark, graph)
+    limit, follow = options.max_tuples_per_epoch, options.follow
+    with (
+        feeding(graph.sources, checkpoint, max_tuples=limit, follow=follow) as check,
+        row_feeding(spark, graph.name, graph.sources, checkpoint, max_tuples=limit, follow=follow) as check_rows,
+    ):
+
+        def check_all() -> None:
+            check()
+            check_rows()
+
+        yield check_all
 
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+    frames = frames_of(spark, plan, options, run)
+    writer = frames.writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
+    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
+    if waits(plan.graph, run.checkpoint, options):
+        return writer.trigger(processingTime="0 seconds").start()
+    return writer.trigger(availableNow=True).start()
+
+
+def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
+    """The frames behind the last stage, epoch by epoch."""
     programs = compile_plan(plan)
     labels = run.manifest.labels
     live = live_attributes(plan.graph)
@@ -75,17 +110,17 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
-    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
-    if options.follow or _waits(plan.graph, run.checkpoint):
-        return writer.trigger(processingTime="0 seconds").start()
-    return writer.trigger(availableNow=True).start()
+    return connect(frames, programs, labels)
 
 
-def _waits(graph: LogicalGraph, checkpoint: Checkpoint) -> bool:
+def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> bool:
     """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
+    if options.follow:
+        return True
     endpoints = [source.endpoint for source in graph.sources]
-    may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
+    may = any(
+        isinstance(e, (*SPOOLED, *ROWS)) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints
+    )
     return may and not any(epoch.final for epoch in checkpoint.log)
 
 
@@ -123,7 +158,7 @@ class EpochWriter:
         if (failure := first_failure(failures)) is not None:
             raise failure
         epoch = checkpoint.log[number]
-        sinks = make_sinks(self.plan.graph, checkpoint.results)
+        sinks = make_sinks(self.plan.graph, checkpoint.results, rows_writer(rows.sparkSession))
         merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
         out = write_epoch(sinks, number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
@@ -141,14 +176,23 @@ def _follow(
     watch: Watch,
     first: int,
     check_feeders: Callable[[], None],
+    *,
+    endless: bool,
 ) -> list[EpochReport]:
-    """Read the reports from storage while the query works."""
+    """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
+    is not endless ends by itself then."""
     reports: list[EpochReport] = []
+    settled = False
     try:
         active = True
         while active:
             time.sleep(_POLL_S)
             check_feeders()
+            if options.stop.requested and not run.checkpoint.is_to_stop:
+                run.checkpoint.ask_to_stop()
+                if endless:
+                    query.processAllAvailable()  # until Spark has committed the epoch in progress
+                    settled = True
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
             for report in run.checkpoint.reports(first + len(reports)):
                 reports.append(report)
@@ -156,6 +200,8 @@ def _follow(
                 watch(report)
             if active and reports and reports[-1].final:
                 query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
+                return reports
+            if settled:
                 return reports
         query.awaitTermination()
     except StreamingQueryException as error:

@@ -8,10 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
+from thalweg.errors import EngineError
+
+_PACKAGES = "spark.jars.packages"
+_PACKAGES_HINT = (
+    "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
+)
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
 STATIC: Mapping[str, str] = {
@@ -41,18 +48,25 @@ RUNTIME: Mapping[str, str] = {
 
 
 @contextmanager
-def spark_session(master: str | None, conf: Mapping[str, str], channels: int) -> Iterator[SparkSession]:
-    """The active session if there is one, else a new one that ends with the block."""
-    active = SparkSession.getActiveSession()
+def spark_session(
+    master: str | None, conf: Mapping[str, str], channels: int, given: SparkSession | None = None
+) -> Iterator[SparkSession]:
+    """Like the given session, or the active one if there is one, else a new one that ends with the block."""
+    active = given or SparkSession.getActiveSession()
     spark = active or _start(master, conf)
-    session = spark.newSession()
-    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
-        session.conf.set(key, value)
     try:
-        yield session
+        yield query_session(spark, conf, channels)
     finally:
         if active is None:
             spark.stop()
+
+
+def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
+    """A session for one query, with the settings that it needs; the user's own session keeps its own."""
+    session = spark.newSession()
+    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
+        session.conf.set(key, value)
+    return session
 
 
 def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
@@ -66,7 +80,14 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
     with quiet():
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            raise EngineError(
+                "Spark did not start",
+                found=str(error),
+                hint=_PACKAGES_HINT.format(conf[_PACKAGES]) if _PACKAGES in conf else None,
+            ) from error
 
 
 def _settable(session: SparkSession, conf: Mapping[str, str]) -> dict[str, str]:

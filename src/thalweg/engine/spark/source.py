@@ -120,7 +120,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"epoch": epoch.number, "digest": epoch.digest(), "final": epoch.final}
 
     def _next(self, number: int, *, ended: bool) -> Epoch | None:
-        if ended:
+        if ended or self.checkpoint.is_to_stop:
             return None
         # An epoch that was logged before a crash, but that Spark knows nothing of, is taken as logged.
         logged = self.checkpoint.log.get(number)
@@ -133,6 +133,8 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         idle = bool(self._fed(number - 1))
         closing = not self.job.follow
         while (epoch := self._cutter.next_epoch(closing=closing, idle=idle)) is None and time.monotonic() < until:
+            if self.checkpoint.is_to_stop:
+                return None
             time.sleep(self._cutter.wait_s(self.job.interval_s))
         return epoch
 
