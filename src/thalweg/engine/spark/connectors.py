@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyspark
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from thalweg.engine.sinks import WriteRows
@@ -40,7 +39,7 @@ def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "none:1").option("subscribe", "none")
     try:
         reader.load()
-    except AnalysisException as error:
+    except Exception as error:
         raise EngineError(
             "this Spark session has no Kafka connector",
             expected=KAFKA_PACKAGE,
@@ -55,7 +54,7 @@ def rows_writer(spark: SparkSession) -> WriteRows:
     def write(table: pa.Table, format: str, options: Mapping[str, str]) -> None:
         try:
             spark.createDataFrame(table).coalesce(1).write.format(format).options(**options).mode("append").save()
-        except PySparkException as error:
+        except Exception as error:  # not all that the JVM says has a class of its own in PySpark
             raise EngineError(f"Spark could not write {format}", found=root_cause(error)) from error
 
     return write
@@ -67,5 +66,7 @@ def first_line(error: Exception) -> str:
 
 def root_cause(error: Exception) -> str:
     """What the innermost exception of a stack trace says: it is the one that names the broker, or the file."""
-    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
-    return causes[-1].removeprefix("Caused by: ").strip() if causes else first_line(error)
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # of an error without a class
+    return [*thrown[:1], *causes][-1] if thrown or causes else first_line(error)

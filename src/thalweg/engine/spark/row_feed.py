@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -152,7 +151,9 @@ def row_feeding(
             rows = rows_of(spark, source, max_tuples)
             try:
                 feeder.start(rows, f"{app} feeds {source.name}", spool.folder.with_suffix(".query"), follow=follow)
-            except PySparkException as error:
+            except ThalwegError:
+                raise
+            except Exception as error:  # not all that the JVM says has a class of its own in PySpark
                 raise feeder._failed(root_cause(error)) from error
         yield lambda: _raise_first(feeders)
     finally:

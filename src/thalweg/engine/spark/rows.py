@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.engine.rows import revealed, shown
-from thalweg.engine.spark.connectors import first_line
+from thalweg.engine.spark.connectors import root_cause
 from thalweg.engine.spark.row_schema import spark_schema
 from thalweg.errors import InputError, InternalError
 from thalweg.ir.operators import Source
@@ -45,11 +44,11 @@ def _loaded(spark: SparkSession, source: Source, format: str, options: dict[str,
         reader = reader.schema(spark_schema(source.outputs[0]))
     try:
         return reader.load()
-    except PySparkException as error:
+    except Exception as error:  # not all that the JVM says has a class of its own in PySpark
         assert isinstance(source.endpoint, SparkFormat | Kafka)
         raise InputError(
             f"{shown(source.endpoint)} cannot be read",
             operator=source.name,
             where=source.where,
-            found=first_line(error),
+            found=root_cause(error),
         ) from error
