@@ -106,7 +106,7 @@ def taken(checkpoint: Path) -> dict[str, int]:
 
 def test_without_follow_it_takes_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
     """A file format by its name; and the stream of one application as a DataFrame, which Spark goes on with."""
-    for name, values in (("a.json", range(0, 40)), ("b.json", range(40, 60))):
+    for name, values in (("a.json", range(40)), ("b.json", range(40, 60))):
         put(tmp_path / "files", name, *values)
     app = tw.App("sums")
     files = app.source(tw.spark("json", path=str(tmp_path / "files"), maxFilesPerTrigger=1), Value)
