@@ -11,6 +11,7 @@ from thalweg.lang.databases import postgres
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
+from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
 from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple, concat
 
@@ -34,7 +35,9 @@ __all__ = [
     "concat",
     "console",
     "files",
+    "from_dataframe",
     "iterable",
+    "kafka",
     "none",
     "operator",
     "param",
@@ -42,6 +45,7 @@ __all__ = [
     "run",
     "secret",
     "seeded",
+    "spark",
     "tcp",
     "toolkits",
     "window",

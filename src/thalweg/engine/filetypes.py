@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.ir.textforms import Misfit as Misfit
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType
 
 ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
@@ -23,14 +24,6 @@ ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
     DECIMAL: pa.decimal128(38, 18),
 }
 _EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordinal(), timedelta(microseconds=1)
-
-
-class Misfit(Exception):
-    """A value, or with `whole` a column, is not what its type says."""
-
-    def __init__(self, expected: str, found: str, *, whole: bool = False) -> None:
-        super().__init__(f"expected {expected}, found {found}")
-        self.expected, self.found, self.whole = expected, found, whole
 
 
 def arrow_type(kind: AttributeType) -> pa.DataType:

@@ -17,6 +17,7 @@ from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
 from thalweg.ir.expr import Expr
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
+from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
 
@@ -68,10 +69,10 @@ def make_splits(source: Source, spools: Path | None) -> Splits:
             return FileSplits(source, files)
         case Beacon() as beacon:
             return BeaconSplits(source, beacon)
-        case Items() | Tcp() as spooled:
+        case Items() | Tcp() | SparkFormat() | SparkFrame() | Kafka() as spooled:
             if spools is None:
                 raise InternalError(f"no place for the spool of {source.name}")
-            return SpoolSplits(source, Spool.of(spools, source.name), patient=isinstance(spooled, Items))
+            return SpoolSplits(source, Spool.of(spools, source.name), patient=not isinstance(spooled, Tcp))
 
 
 def readers(
@@ -92,3 +93,6 @@ def _reader(source: Source, columns: tuple[str, ...], needed: Expr | None) -> In
         case Items() | Tcp():
             # A chunk names its file itself.
             return Reader(source.name, Files("", "arrow"), source.outputs[0], columns, spooled=True)
+        case SparkFormat() | SparkFrame() | Kafka():
+            # As Spark gave them: Arrow's own types, so that no value is pickled on its way.
+            return Reader(source.name, Files("", "arrow"), source.outputs[0], columns)

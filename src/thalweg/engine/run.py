@@ -22,6 +22,7 @@ from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
 from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
 from thalweg.engine.stop import Stop
@@ -152,6 +153,7 @@ def result(
 
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
+    check_without_spark(plan.graph)
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (

@@ -16,6 +16,7 @@ from thalweg.engine.filetypes import Misfit, arrow_type, file_array
 from thalweg.engine.lines import json_line, json_rows_of
 from thalweg.engine.loops import FeedSink
 from thalweg.engine.sink_console import ConsoleSink
+from thalweg.engine.sink_kafka import KafkaSink
 from thalweg.engine.sink_tcp import TcpSink
 from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
@@ -24,6 +25,7 @@ from thalweg.errors import CheckpointError, OutputError
 from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Postgres, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
+from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.columns import Column, to_arrow, to_list
 from thalweg.runtime.frame import Frame
@@ -163,6 +165,8 @@ def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint:
     return PostgresSink(sink, endpoint, tuple_type, checkpoint)
 
 
+# Writes rows through a format of Spark's, with its options. Only the Spark engine can.
+WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
 Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
 MAKERS: Mapping[type, Make] = {
     Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
@@ -175,12 +179,16 @@ MAKERS: Mapping[type, Make] = {
 }
 
 
-def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, SinkWriter]:
+def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
     """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
-    return {
-        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results)
-        for sink in graph.sinks
-    }
+    made: dict[str, SinkWriter] = {}
+    for sink in graph.sinks:
+        endpoint, tuple_type = sink.endpoint, graph.type_of(sink.inputs[0])
+        if isinstance(endpoint, Kafka):
+            made[sink.name] = KafkaSink(sink, endpoint, tuple_type, results.parent, write_rows)
+        else:
+            made[sink.name] = MAKERS[type(endpoint)](endpoint, sink, tuple_type, results)
+    return made
 
 
 def write_epoch(

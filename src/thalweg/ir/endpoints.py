@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from thalweg.ir.row_endpoints import Kafka, RowSource, SparkFormat, SparkFrame, row_identity
 from thalweg.ir.types import TupleType
 
 POSITION_COLUMNS = ("_epoch", "_row")  # no attribute begins with _
@@ -114,8 +115,8 @@ class Feed:
     into: str
 
 
-SourceEndpoint = Files | Beacon | Items | Tcp
-SinkEndpoint = Files | Collect | Console | Tcp | Postgres | Discard | Feed
+SourceEndpoint = Files | Beacon | Items | Tcp | RowSource
+SinkEndpoint = Files | Collect | Console | Tcp | Postgres | Kafka | Discard | Feed
 
 # What must be read as it comes, and stored before an epoch takes it.
 SPOOLED = (Items, Tcp)
@@ -132,3 +133,5 @@ def identity(endpoint: SourceEndpoint) -> str:
             return "iterable"
         case Tcp():
             return "tcp"
+        case SparkFormat() | SparkFrame() | Kafka():
+            return row_identity(endpoint)

@@ -24,6 +24,7 @@ from thalweg.ir.endpoints import (
     Tcp,
 )
 from thalweg.ir.operators import POLICIES
+from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import STR, TupleType
 from thalweg.lang.check import one_of, positive, require
 from thalweg.lang.databases import check_table
@@ -37,12 +38,15 @@ NAMES: dict[type, str] = {
     Items: "tw.iterable(…)",
     Tcp: "tw.tcp(…)",
     Postgres: "tw.postgres(…)",
+    Kafka: "tw.kafka(…)",
+    SparkFormat: "tw.spark(…)",
+    SparkFrame: "tw.from_dataframe(…)",
     Collect: "tw.collect()",
     Console: "tw.console()",
     Discard: "tw.none()",
 }
-SOURCES = (Files, Beacon, Items, Tcp)
-SINKS = (Files, Collect, Console, Tcp, Postgres, Discard)
+SOURCES = (Files, Beacon, Items, Tcp, Kafka, SparkFormat, SparkFrame)
+SINKS = (Files, Collect, Console, Tcp, Postgres, Kafka, Discard)
 
 
 def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
@@ -116,9 +120,7 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
 
     Who writes there says in it of which type; so another type is refused before anything runs.
     """
-    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
-    if not good:
-        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
+    check_export(name, where)
     folder = Path(os.environ.get("THALWEG_EXPORTS", "exports")) / name
     owner = folder / OWNER_FILE
     found = json.loads(owner.read_bytes()).get("type") if owner.exists() else None
@@ -127,6 +129,12 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
             f"the exported stream {name} has another type", where=where, expected=found, found=tuple_type.shown
         )
     return Files(str(folder), "arrow", exported=True)
+
+
+def check_export(name: str, where: Where) -> None:
+    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
+    if not good:
+        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
 
 
 def collect() -> Collect:

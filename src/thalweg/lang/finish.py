@@ -15,13 +15,18 @@ from thalweg.lang.loops import fold_loops
 from thalweg.library.windows import WindowSpec
 
 
-def finished(declared: LogicalGraph, immediate: frozenset[str], where: Where) -> LogicalGraph:
-    """The graph as the compiler takes it, or the error of a program that is not whole."""
+def finished(
+    declared: LogicalGraph, immediate: frozenset[str], where: Where, *, open_ends: bool = False
+) -> LogicalGraph:
+    """The graph as the compiler takes it, or the error of a program that is not whole.
+
+    `open_ends`: it is a part of a graph, so a stream may lead nowhere.
+    """
     graph = replace(declared, operators=_with_steps(_without_idle_marks(declared.operators)))
     if not graph.sources:
         raise GraphError(f"application {graph.name} has no source", where=where, hint="app.source(tw.files(…), Type)")
     for stream, consumers in graph.consumers.items():
-        if not consumers and not _may_end(graph, stream):
+        if not consumers and not open_ends and not _may_end(graph, stream):
             raise GraphError(
                 f"the stream {stream} leads nowhere",
                 operator=stream.operator,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
 from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.connectors import check_connectors, rows_writer, with_packages
 from thalweg.engine.spark.deaths import query_error
 from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.progress import ProgressReader, joined
+from thalweg.engine.spark.row_feed import row_feeding
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
@@ -37,13 +40,14 @@ from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.row_endpoints import ROWS
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import merge
 
 _POLL_S = 0.05
 
 
-def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
@@ -51,11 +55,10 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         first = done + sum(1 for _ in run.checkpoint.reports(done))
         if run.checkpoint.log.has_end:
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
+        conf = with_packages(plan.graph, options.conf)
         with (
-            spark_session(options.master, options.conf, plan.channels) as spark,
-            feeding(
-                plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow
-            ) as check_feeders,
+            spark_session(options.master, conf, plan.channels, session) as spark,
+            all_feeding(spark, plan.graph, run.checkpoint, options) as check_feeders,
         ):
             started = time.monotonic()
             reports: list[EpochReport] = []
@@ -72,7 +75,36 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         return result(plan, run, reports, seconds, stopped=not ended)
 
 
+@contextmanager
+def all_feeding(
+    spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions
+) -> Iterator[Callable[[], None]]:
+    """Feed all spools while the block runs: from threads of the driver, and from queries of this session."""
+    check_connectors(spark, graph)
+    limit, follow = options.max_tuples_per_epoch, options.follow
+    with (
+        feeding(graph.sources, checkpoint, max_tuples=limit, follow=follow) as check,
+        row_feeding(spark, graph.name, graph.sources, checkpoint, max_tuples=limit, follow=follow) as check_rows,
+    ):
+
+        def check_all() -> None:
+            check()
+            check_rows()
+
+        yield check_all
+
+
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+    frames = frames_of(spark, plan, options, run)
+    writer = frames.writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch))
+    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
+    if waits(plan.graph, run.checkpoint, options):
+        return writer.trigger(processingTime="0 seconds").start()
+    return writer.trigger(availableNow=True).start()
+
+
+def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
+    """The frames behind the last stage, epoch by epoch."""
     programs = compile_plan(plan)
     labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
     notes.clear()
@@ -92,13 +124,8 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    write = EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch)
     seed = run.checkpoint.seed if run.checkpoint.seed.exists else None
-    writer = connect(frames, programs, labels, notes, seed).writeStream.foreachBatch(write)
-    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
-    if waits(plan.graph, run.checkpoint, options):
-        return writer.trigger(processingTime="0 seconds").start()
-    return writer.trigger(availableNow=True).start()
+    return connect(frames, programs, labels, notes, seed)
 
 
 def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> bool:
@@ -106,7 +133,9 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
     if options.follow:
         return True
     endpoints = [source.endpoint for source in graph.sources]
-    may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
+    may = any(
+        isinstance(e, (*SPOOLED, *ROWS)) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints
+    )
     return may and not checkpoint.log.has_end
 
 
@@ -154,7 +183,7 @@ class EpochWriter:
             if (failure := first_failure(passed.failures)) is not None:
                 raise failure
             epoch = checkpoint.log[number]
-            sinks = make_sinks(self.plan.graph, checkpoint.results)
+            sinks = make_sinks(self.plan.graph, checkpoint.results, rows_writer(rows.sparkSession))
             merged: dict[str, Frame | None] = {}
             for sink in self.plan.graph.sinks:
                 with sinks_laps.part(sink.name):

@@ -20,6 +20,10 @@ from thalweg.engine.spark.quiet import quiet
 from thalweg.engine.spark.settings import refusals
 
 LOCAL = "local[*]"
+_PACKAGES = "spark.jars.packages"
+_PACKAGES_HINT = (
+    "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
+)
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
 STATIC: Mapping[str, str] = {
@@ -50,21 +54,27 @@ RUNTIME: Mapping[str, str] = {
 
 
 @contextmanager
-def spark_session(master: str | None, conf: Mapping[str, str], channels: int) -> Iterator[SparkSession]:
-    """The active session if there is one, else a new one that ends with the block."""
-    active = SparkSession.getActiveSession()
+def spark_session(
+    master: str | None, conf: Mapping[str, str], channels: int, given: SparkSession | None = None
+) -> Iterator[SparkSession]:
+    """Like the given session, or the active one if there is one, else a new one that ends with the block."""
+    active = given or SparkSession.getActiveSession()
     spark = active or _start(master or LOCAL, conf)
     try:
         with jvm_deaths_said():
-            session = spark.newSession()
-            wanted = {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}
-            for key, value in wanted.items():
-                with refusals(f"Spark refuses the setting {key}"):
-                    session.conf.set(key, value)
-            yield session
+            yield query_session(spark, conf, channels)
     finally:
         if active is None:
             stop(spark)
+
+
+def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
+    """A session for one query, with the settings that it needs; the user's own session keeps its own."""
+    session = spark.newSession()
+    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
+        with refusals(f"Spark refuses the setting {key}"):
+            session.conf.set(key, value)
+    return session
 
 
 def is_local(master: str) -> bool:
@@ -81,8 +91,9 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
+    hint = _PACKAGES_HINT.format(conf[_PACKAGES]) if _PACKAGES in conf else None
     with (
-        refusals("Spark does not start"),
+        refusals("Spark does not start", hint),
         quiet(),
         own_interrupts(),
         lean_home() if is_local(master) else nullcontext(),

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from thalweg.errors import EngineError, UsageError, did_you_mean
 
 _MASTERS = r"local|local\[(\*|\d+)(, *\d+)?\]|local-cluster\[\d+, *\d+, *\d+\]|spark://[^/]+|yarn|k8s://.+"
+_AS_THEY_ARE = "--master and --conf go to Spark as they are"
 _SHOWN = ("local", "local[4]", "local[*]", "local-cluster[2,1,1024]", "spark://HOST:PORT", "yarn", "k8s://HOST:PORT")
 
 
@@ -30,12 +31,12 @@ def check_settings(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def refusals(what: str) -> Iterator[None]:
+def refusals(what: str, hint: str | None = None) -> Iterator[None]:
     """What Spark refuses inside of the block, in one paragraph."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise EngineError(what, found=_reason(error), hint="--master and --conf go to Spark as they are") from error
+        raise EngineError(what, found=_reason(error), hint=hint or _AS_THEY_ARE) from error
 
 
 def _reason(error: Exception) -> str:
