@@ -167,28 +167,25 @@ def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint:
 
 # Writes rows through a format of Spark's, with its options. Only the Spark engine can.
 WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
-Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
+Make = Callable[[Any, Sink, TupleType, Path, WriteRows | None], SinkWriter]
 MAKERS: Mapping[type, Make] = {
-    Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
-    Collect: lambda collect, sink, type_, results: CollectSink(results / sink.name, "parquet", type_),
-    Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
-    Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
-    Postgres: lambda postgres, sink, type_, results: _postgres(postgres, sink, type_, results.parent),
-    Discard: lambda discard, sink, type_, results: NoSink(),
-    Feed: lambda feed, sink, type_, results: FeedSink.of(results.parent / "feedback", feed.into),
+    Files: lambda files, sink, type_, results, rows: FileSink(Path(files.path).absolute(), files.format, type_),
+    Collect: lambda collect, sink, type_, results, rows: CollectSink(results / sink.name, "parquet", type_),
+    Console: lambda console, sink, type_, results, rows: ConsoleSink(results / sink.name, sink.name, console, type_),
+    Tcp: lambda tcp, sink, type_, results, rows: TcpSink(sink, tcp, type_),
+    Postgres: lambda postgres, sink, type_, results, rows: _postgres(postgres, sink, type_, results.parent),
+    Kafka: lambda kafka, sink, type_, results, rows: KafkaSink(sink, kafka, type_, results.parent, rows),
+    Discard: lambda discard, sink, type_, results, rows: NoSink(),
+    Feed: lambda feed, sink, type_, results, rows: FeedSink.of(results.parent / "feedback", feed.into),
 }
 
 
 def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
     """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
-    made: dict[str, SinkWriter] = {}
-    for sink in graph.sinks:
-        endpoint, tuple_type = sink.endpoint, graph.type_of(sink.inputs[0])
-        if isinstance(endpoint, Kafka):
-            made[sink.name] = KafkaSink(sink, endpoint, tuple_type, results.parent, write_rows)
-        else:
-            made[sink.name] = MAKERS[type(endpoint)](endpoint, sink, tuple_type, results)
-    return made
+    return {
+        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results, write_rows)
+        for sink in graph.sinks
+    }
 
 
 def write_epoch(
