@@ -86,10 +86,11 @@ EARLIER = Jars(
 
 
 def connector() -> dict[str, str]:
-    """The settings of a session with Spark's Kafka connector."""
+    """The settings of a session with Spark's Kafka connector, on a machine that may be busy."""
+    patient = {"spark.python.authenticate.socketTimeout": "120s"}
     if is_published(KAFKA_PACKAGE):
-        return {"spark.jars.packages": KAFKA_PACKAGE}
-    return {"spark.jars": ",".join(sorted(map(str, EARLIER.fetch().iterdir())))}
+        return {**patient, "spark.jars.packages": KAFKA_PACKAGE}
+    return {**patient, "spark.jars": ",".join(sorted(map(str, EARLIER.fetch().iterdir())))}
 
 
 def is_published(package: str) -> bool:

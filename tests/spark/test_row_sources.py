@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import importlib
 import json
+import re
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +17,13 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.tcp import wait_for
+from tests.test_docs import block
 from thalweg import agg, window
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.reference import Reference
 from thalweg.engine.spark import table
 from thalweg.engine.spark.connectors import KAFKA_PACKAGE, with_packages
+from thalweg.engine.spark.row_schema import spark_schema
 from thalweg.errors import EngineError, InputError
 
 pytestmark = pytest.mark.spark
@@ -28,11 +34,6 @@ BATCH = 20
 
 class Value(tw.Tuple):
     value: int
-
-
-class Sum(tw.Tuple):
-    parity: int
-    total: int
 
 
 def put(folder: Path, name: str, *values: int) -> None:
@@ -104,30 +105,65 @@ def taken(checkpoint: Path) -> dict[str, int]:
     return found
 
 
-def test_without_follow_it_takes_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
-    """A file format by its name; and the stream of one application as a DataFrame, which Spark goes on with."""
-    for name, values in (("a.json", range(40)), ("b.json", range(40, 60))):
-        put(tmp_path / "files", name, *values)
-    app = tw.App("sums")
-    files = app.source(tw.spark("json", path=str(tmp_path / "files"), maxFilesPerTrigger=1), Value)
-    odd, even = files.split(lambda v: 1 - v.value % 2, 2)
-    blocks = odd.aggregate(window.tumbling(count=20), n=agg.count(), total=agg.sum("value"))
-    even.sink(tw.collect())
-    rows: list[Any] = []
+def module_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The file of docs/spark.md, imported, and the folder that it reads."""
+    (folder / "inside.py").write_text(block("spark.md", "file: inside.py"))
+    (folder / "readings").mkdir()
+    for name, celsius in (("a.json", (20.0, 50.0, None, 31.0)), ("b.json", (33.0, 32.0))):
+        lines = [{"sensor": "roof", "celsius": c, "note": "x"} for c in celsius]
+        (folder / "readings" / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.syspath_prepend(str(folder))
+    return vars(importlib.import_module("inside"))
 
-    frame = blocks.to_dataframe(spark, checkpoint=tmp_path / "checkpoint", follow=False)
-    assert [(f.name, f.dataType.simpleString()) for f in frame.schema] == [("n", "bigint"), ("total", "bigint")]
-    writer = frame.where("total > 0").writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
-    query = writer.option("checkpointLocation", str(tmp_path / "query")).start()
+
+def code_of(label: str, folder: Path) -> Any:
+    """A program of the page, its folders in this one: the JVM does not change its own."""
+    text = re.sub(r'"([\w.]+)/"', rf'"{folder}/\1"', block("spark.md", label))
+    return compile(text, f"{label}.py", "exec")
+
+
+def test_the_programs_of_the_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/spark.md: a DataFrame goes in and the run takes what is there; a stream comes out as a DataFrame."""
+    program = {**module_of(tmp_path, monkeypatch), "spark": spark}
     try:
-        log = Checkpoint(tmp_path / "checkpoint").log
+        exec(code_of("start", tmp_path), program)
+        assert program["result"].tuples_out == {"sink": 2}
+        files = sorted((tmp_path / "hot").glob("epoch-*.jsonl"))
+        found = [json.loads(line)["mean"] for f in files for line in f.read_text().splitlines()]
+        assert found == [35.0, 32.0], "the last one, alone in its pair, at the end"
+        assert not program["running"].active
+
+        # Now the second file alone: in the first one there is a null, which stops a run that did not filter it out.
+        (tmp_path / "readings" / "a.json").unlink()
+        exec(code_of("table", tmp_path), program)
+        rows, query = program["rows"], program["query"]
+        assert [(f.name, f.dataType.simpleString()) for f in rows.schema] == [("sensor", "string"), ("mean", "double")]
+        log = Checkpoint(tmp_path / "rows").log
         wait_for(lambda: not query.isActive or any(epoch.final for epoch in log), 240)
         query.processAllAvailable()
-    finally:
         query.stop()
-        table.release(tmp_path / "checkpoint")
-    # 30 odd numbers: a block of 20, and at the end one of 10.
-    assert sorted((r.n, r.total) for r in rows) == [(10, sum(range(41, 60, 2))), (20, sum(range(1, 40, 2)))]
+        kept = [json.loads(line) for f in (tmp_path / "kept").glob("*.json") for line in f.read_text().splitlines()]
+        assert kept == [{"sensor": "roof", "mean": 32.5}]
+    finally:
+        sys.modules.pop("inside")
+        table.release(tmp_path / "rows")
+
+
+def test_types_of_a_dataframe() -> None:
+    class Everything(tw.Tuple):
+        when: dt.datetime
+        day: dt.date
+        data: bytes
+        exact: Decimal
+        flag: bool | None
+        values: list[Value]
+
+    schema = spark_schema(Everything.tuple_type)
+    assert schema.simpleString() == (
+        "struct<when:timestamp_ntz,day:date,data:binary,exact:decimal(38,18),flag:boolean,"
+        "values:array<struct<value:bigint>>>"
+    )
+    assert [field.name for field in schema if field.nullable] == ["flag"]
 
 
 def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
