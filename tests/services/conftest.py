@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from tests.services import kafka
 from tests.services.jars import connector, is_published
 from tests.services.kafka import Broker
+from tests.services.postgres import Postgres, server
 from tests.spark.conftest import FAST_JAVA
 from thalweg.engine.spark.connectors import KAFKA_PACKAGE
 from thalweg.engine.spark.session import STATIC, spark_session
@@ -23,6 +24,12 @@ def pytest_report_header() -> str:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with kafka.broker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with server() as started:
         yield started
 
 

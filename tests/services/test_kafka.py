@@ -1,4 +1,4 @@
-"""Kafka → Thalweg → Kafka against a real broker, with kill -9 of driver, JVM and workers in between.
+"""Kafka → Thalweg → Kafka and PostgreSQL against real ones, with kill -9 of driver, JVM and workers in between.
 
 THALWEG_KILLS sets the number of kills, THALWEG_SEED their moments.
 """
@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.services.jars import connector
 from tests.services.kafka import Broker
+from tests.services.postgres import Postgres
 from tests.small import THALWEG
 from tests.spark.processes import Run
 from tests.tcp import free_port
@@ -42,6 +43,7 @@ import thalweg as tw
 from thalweg import agg, window
 
 SERVERS = tw.param("servers", type=str)
+DSN = tw.secret("dsn")
 
 
 class Tick(tw.Tuple):
@@ -61,6 +63,7 @@ sums = ticks.aggregate(
     partition=agg.last("partition"), offset=agg.last("offset"),
 )
 sums.sink(tw.kafka(SERVERS, "sums", key="symbol"), name="sent")
+sums.sink(tw.postgres(DSN, "sums", position=True), name="stored")
 ticks.dead_letters.sink(tw.kafka(SERVERS, "bad"), name="bad")
 """
 
@@ -121,15 +124,17 @@ def command(app: Path, servers: str, *options: str, per_epoch: int = PER_EPOCH) 
     return [*THALWEG, "run", str(app), *fixed, *cut, *settings, *options]
 
 
-def test_killed_at_random_moments(broker: Broker, spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_at_random_moments(broker: Broker, postgres: Postgres, spark: SparkSession, tmp_path: Path) -> None:
     app, said, chance = tmp_path / "relay.py", tmp_path / "said", random.Random(SEED)
     app.write_text(APP)
+    (tmp_path / "dsn").write_text(postgres.dsn)
+    secret = ("--param", f"dsn=@{tmp_path / 'dsn'}")
     log = Checkpoint(tmp_path / "checkpoint").log
     sent = ticks(0, BATCH)
     produce(spark, broker.servers, "ticks", [*sent, *((b"S0", bad) for bad in BAD)])
     for _ in range(KILLS):
         until = sum(1 for _ in log) + chance.randint(1, 3)
-        run = Run(command(app, broker.servers, "--follow"), said)
+        run = Run(command(app, broker.servers, "--follow", *secret), said)
         assert run.wait_until(lambda: log.get(until) is not None), said.read_text()
         more = ticks(len(sent), BATCH)
         produce(spark, broker.servers, "ticks", more)  # while it runs, so that there is something to do
@@ -137,10 +142,12 @@ def test_killed_at_random_moments(broker: Broker, spark: SparkSession, tmp_path:
         time.sleep(chance.uniform(0, 0.7))
         assert run.alive, said.read_text()
         run.kill()
-    last = Run(command(app, broker.servers), said)
+    last = Run(command(app, broker.servers, *secret), said)
     assert last.wait() == 0, said.read_text()
 
-    answer = Reference(load_app(str(app), {"servers": broker.servers}).graph()).run(log)
+    answer = Reference(load_app(str(app), {"servers": broker.servers, "dsn": postgres.dsn}).graph()).run(log)
+    stored = postgres.query('SELECT symbol, n, id, total, partition, "offset" FROM sums ORDER BY _epoch, _row')
+    assert stored == answer["stored"], "nothing lost, nothing twice, in order"
     delivered = without_duplicates(consume(spark, broker.servers, "sums"))
     found = [record for _, record in sorted(delivered.items())]
     names = ("symbol", "n", "id", "total", "partition", "offset")

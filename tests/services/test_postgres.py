@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 
 import thalweg as tw
 from tests.engine.test_crash import finished, in_child
-from tests.services.postgres import PASSWORD, Postgres, server
+from tests.services.postgres import PASSWORD, Postgres
 from tests.small import THALWEG, contents, thalweg
 from tests.spark import dying_driver
 from tests.spark.processes import Run
@@ -32,12 +32,6 @@ from thalweg.optimize.passes import make_plan
 
 COUNT, PER_EPOCH = 200, 10
 KILLS = int(os.environ.get("THALWEG_KILLS", "20"))
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with server() as running:
-        yield running
 
 
 @pytest.fixture
