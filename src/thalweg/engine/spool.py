@@ -51,12 +51,13 @@ class Spool:
     def file(self, number: int) -> Path:
         return self.folder / f"{number:010d}.arrow"
 
-    def open(self) -> None:
-        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure."""
+    def open(self, *, again: bool = False) -> None:
+        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure; and,
+        for a source that can go on behind its end, that end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
         end = self.end()
-        if end is not None and end.error is not None:
+        if end is not None and (again or end.error is not None):
             self._end_file.unlink()
 
     def contents(self) -> tuple[int, int]:

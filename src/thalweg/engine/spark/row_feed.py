@@ -23,7 +23,7 @@ from thalweg.engine.spark.connectors import root_cause
 from thalweg.engine.spark.row_schema import check_columns
 from thalweg.engine.spark.rows import rows_of
 from thalweg.engine.spool import End, Spool
-from thalweg.errors import CheckpointError, EngineError, InputError, ThalwegError
+from thalweg.errors import CheckpointError, EngineError, InputError, StorageError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.ir.row_endpoints import ROWS, Kafka
 
@@ -34,8 +34,8 @@ _PLACE = ("topic", "partition", "offset")  # the order of a topic's records
 class RowFeeder:
     """Appends the batches of one source to its spool."""
 
-    def __init__(self, source: Source, spool: Spool, room: Callable[[int], bool]) -> None:
-        spool.open()
+    def __init__(self, source: Source, spool: Spool, room: Callable[[int], bool], *, follow: bool) -> None:
+        spool.open(again=follow)
         self.source, self.spool, self._room = source, spool, room
         self.files, self.tuples = spool.contents()
         self.order = _PLACE if isinstance(source.endpoint, Kafka) else ()
@@ -91,7 +91,7 @@ class RowFeeder:
         try:
             self.spool.write_table(batch, table)
         except (OSError, pa.ArrowException) as error:
-            raise EngineError("the spool cannot be written", operator=self.source.name, found=str(error)) from None
+            raise self._cannot(error) from None
         self.files, self.tuples = self.files + 1, self.tuples + len(table)
 
     def _table(self, rows: DataFrame) -> pa.Table:
@@ -121,8 +121,13 @@ class RowFeeder:
             return
         try:
             self.spool.mark_end(End(problem))
-        except OSError as error:
-            self.failure = problem or EngineError("the spool cannot be written", found=str(error))
+        except (OSError, StorageError) as error:
+            self.failure = problem or self._cannot(error)
+
+    def _cannot(self, error: Exception) -> ThalwegError:
+        if isinstance(error, StorageError):
+            return error
+        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
 
     def _failed(self, found: str) -> InputError:
         assert isinstance(self.source.endpoint, ROWS)
@@ -140,13 +145,12 @@ def row_feeding(
     spark: SparkSession, app: str, sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
 ) -> Iterator[Callable[[], None]]:
     """Feed the spools of the row sources while the block runs; as `feeding` does for the others."""
-    ended = any(epoch.final for epoch in checkpoint.log)
-    wanted = [s for s in sources if isinstance(s.endpoint, ROWS) and not ended and _has_more(s, checkpoint)]
+    wanted = [s for s in sources if isinstance(s.endpoint, ROWS) and _has_more(s, checkpoint, follow)]
     feeders: list[RowFeeder] = []
     try:
         for source in wanted:
             spool = Spool.of(checkpoint.spools, source.name)
-            feeder = RowFeeder(source, spool, _room(checkpoint.log, source.name, max_tuples))
+            feeder = RowFeeder(source, spool, _room(checkpoint.log, source.name, max_tuples), follow=follow)
             feeders.append(feeder)
             rows = rows_of(spark, source, max_tuples)
             try:
@@ -161,10 +165,11 @@ def row_feeding(
             feeder.stop()
 
 
-def _has_more(source: Source, checkpoint: Checkpoint) -> bool:
-    """A source that has ended is not asked again; one that failed is."""
+def _has_more(source: Source, checkpoint: Checkpoint, follow: bool) -> bool:
+    """Behind a final epoch nothing is asked for. Before it, what was there at an earlier start without `follow` may have
+    been all of it then; one that failed is asked again."""
     end = Spool.of(checkpoint.spools, source.name).end()
-    return end is None or end.error is not None
+    return not checkpoint.log.has_end and (follow or end is None or end.error is not None)
 
 
 def _raise_first(feeders: Sequence[RowFeeder]) -> None:

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.engine.filetypes import Misfit, file_array
 from thalweg.engine.run import RunOptions, opened
+from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.row_schema import arrow_schema, spark_schema
 from thalweg.engine.spark.run import all_feeding, frames_of
 from thalweg.engine.spark.session import query_session
-from thalweg.engine.spark.wire import FAILURES, read_failures
+from thalweg.engine.spark.wire import ERRORS, FAILURES, first_error, read_failures
 from thalweg.engine.stages import first_failure
 from thalweg.errors import OutputError
 from thalweg.ir.plan import PhysicalPlan
@@ -41,8 +42,10 @@ def stream_table(spark: SparkSession, plan: PhysicalPlan, options: RunOptions) -
         run = stack.enter_context(opened(plan, options, ENGINE, balanced_labels(plan.channels)))
         session = query_session(spark, options.conf, plan.channels)
         stack.enter_context(all_feeding(session, plan.graph, run.checkpoint, options))
-        frames = frames_of(session, plan, options, run)
-        table = frames.mapInArrow(rows_of_frames(plan.sink_wire(sink).index, tuple_type), spark_schema(tuple_type))
+        with deployed(session, plan.graph, run.checkpoint):
+            frames = frames_of(session, plan, options, run)
+            rows = rows_of_frames(plan.sink_wire(sink).index, tuple_type)
+            table = frames.mapInArrow(rows, spark_schema(tuple_type))
         _held[folder] = stack.pop_all()
     return table
 
@@ -60,6 +63,8 @@ def rows_of_frames(wire: int, tuple_type: TupleType) -> Callable[[Iterable[pa.Re
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for arrived in batches:
             for stream, content in zip(arrived["stream"].to_pylist(), arrived["frame"], strict=True):
+                if stream == ERRORS:
+                    raise first_error([content.as_py()])
                 if stream == FAILURES and (failure := first_failure(read_failures(content.as_py()))) is not None:
                     raise failure
                 if stream == wire:
