@@ -11,6 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.small import PER_EPOCH, Small
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.log import Epoch
 from thalweg.engine.spark.source import SourceJob, SplitReader
 from thalweg.optimize.passes import make_plan
 
@@ -24,7 +25,7 @@ def small(tmp_path: Path) -> Small:
     return small
 
 
-def reader(small: Small, interval_s: float) -> SplitReader:
+def reader(small: Small, interval_s: float, first_epoch: int = 0) -> SplitReader:
     plan = make_plan(small.graph())
     job = SourceJob(
         checkpoint=str(small.checkpoint),
@@ -36,13 +37,18 @@ def reader(small: Small, interval_s: float) -> SplitReader:
         max_tuples=PER_EPOCH,
         follow=True,
         interval_s=interval_s,
+        first_epoch=first_epoch,
     )
     return SplitReader(job.to_option())
 
 
-def test_the_first_epoch_is_waited_for(small: Small) -> None:
-    """Spark takes the first answer for an epoch, also one that says that nothing is new; later answers may say so."""
-    source = reader(small, interval_s=0.05)
+@pytest.mark.parametrize("before", [0, 1])
+def test_the_first_epoch_is_waited_for(small: Small, before: int) -> None:
+    """Spark takes the first answer for an epoch, also one that says that nothing is new; later answers may say so. The
+    first epoch need not be epoch 0: those before it may have run in another checkpoint."""
+    for number in range(before):
+        Checkpoint(small.checkpoint).log.append(Epoch(number, ()))
+    source = reader(small, interval_s=0.05, first_epoch=before)
     answers: list[dict[str, object]] = []
     first = threading.Thread(
         target=lambda: answers.append(source.latestOffset(source.initialOffset(), ALL)), daemon=True
@@ -53,9 +59,9 @@ def test_the_first_epoch_is_waited_for(small: Small) -> None:
     small.add_ticks(0)
     first.join(60)
     (offset,) = answers
-    assert offset["epoch"] == 0
+    assert offset["epoch"] == before
     second = source.latestOffset(offset, ALL)
-    assert second["epoch"] == 1
+    assert second["epoch"] == before + 1
     assert source.latestOffset(second, ALL) == second
 
 

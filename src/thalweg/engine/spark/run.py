@@ -232,7 +232,7 @@ def _follow(
         while active:
             time.sleep(_POLL_S)
             check_feeders()
-            if options.stop.requested and 0 not in run.checkpoint.log:
+            if options.stop.requested and run.manifest.first_epoch not in run.checkpoint.log:
                 return reports  # there was no epoch yet, and none is in progress
             if options.stop.requested and not run.checkpoint.is_to_stop:
                 run.checkpoint.ask_to_stop()

@@ -142,7 +142,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if epoch is not None:
                 checkpoint.note_cut(Cut(number, self._cutter.backlog(), time.monotonic() - began))
                 return epoch
-            if time.monotonic() >= until and number > 0:  # the first answer is an epoch to Spark, whatever it says
+            if time.monotonic() >= until and number > self.job.first_epoch:  # Spark takes the first answer for an epoch
                 break
             self._wait(checkpoint, self._cutter.wait_s(self.job.interval_s))
         return None
