@@ -52,8 +52,8 @@ class Spool:
         return self.folder / f"{number:010d}.arrow"
 
     def open(self, *, again: bool = False) -> None:
-        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure; and,
-        for a source that can go on behind its end, that end."""
+        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure, and
+        the end of a source that can go on behind it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
         end = self.end()

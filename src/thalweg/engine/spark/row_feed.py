@@ -166,8 +166,8 @@ def row_feeding(
 
 
 def _has_more(source: Source, checkpoint: Checkpoint, follow: bool) -> bool:
-    """Behind a final epoch nothing is asked for. Before it, what was there at an earlier start without `follow` may have
-    been all of it then; one that failed is asked again."""
+    """Behind a final epoch nothing is asked for. Before it a source that failed is asked again; and one that had ended,
+    for a start without `follow`, goes on where this one follows it."""
     end = Spool.of(checkpoint.spools, source.name).end()
     return not checkpoint.log.has_end and (follow or end is None or end.error is not None)
 
