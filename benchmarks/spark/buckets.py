@@ -158,7 +158,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="thalweg-buckets-") as scratch, spark_session(MASTER, SESSION, 1):
         for keys in sizes.keys:
             write_epochs(Path(scratch) / str(keys), keys, sizes)
-        contenders = {f"{n} buckets per channel": n for n in sizes.buckets}
+        contenders = {f"buckets per channel: {n}": n for n in sizes.buckets}
         run(Path(scratch) / str(sizes.keys[0]), options.kind, 1, sizes)  # the JVM's first query is slow
         for number, name in interleaved(list(contenders), rounds):
             for keys in sizes.keys:

@@ -82,7 +82,7 @@ def session_members(session: int) -> list[int]:
 
 def starved(said: Path) -> bool:
     """Spark gives a Python worker ten seconds to start, whatever else the machine does."""
-    return "Python worker failed to connect back" in said.read_text()[-1500:]
+    return "a Python worker did not start within the ten seconds" in said.read_text()[-1500:]
 
 
 def moment(checkpoint: Path, chance: random.Random) -> Callable[[], bool]:

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from pyspark import cloudpickle
 
 from tests.properties.strategies import Case
-from tests.spark import planned_driver
+from tests.spark.planned_driver import Drawn
 from tests.spark.processes import Run, moment, starved
-from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, big_cases, plan_together, prepare
+from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, big_cases
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.compare import first_difference
 from thalweg.engine.reference import Reference
@@ -32,7 +31,8 @@ pytestmark = pytest.mark.spark
 CASES = int(os.environ.get("THALWEG_SPARK_KILLED", str(GRAPHS_PER_QUERY)))
 KILLS = 2  # of each query
 EPOCHS = 5
-DRIVER = [sys.executable, str(Path(planned_driver.__file__))]
+DRIVER = [sys.executable, "-m", "tests.spark.planned_driver"]
+ROOT = Path(__file__).parents[2]
 
 
 @settings(SETTINGS, max_examples=-(-CASES // GRAPHS_PER_QUERY))
@@ -41,13 +41,11 @@ DRIVER = [sys.executable, str(Path(planned_driver.__file__))]
 )
 def test_kills_never_change_the_answer(several: list[Case], channels: int, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="thalweg-killed-") as name:
-        folder = Path(name)
-        graphs = [prepare(case, folder, number) for number, case in enumerate(several)]
-        plan = plan_together(several, graphs, channels)
+        folder, drawn = Path(name), Drawn(several, channels)
+        drawn.save(folder)
+        plan = drawn.plan(folder)
         note(print_plan(plan))
-        (folder / "plan").write_bytes(cloudpickle.dumps(plan))
-        longest = max(sum(map(len, files)) for case in several for files in case.inputs)
-        run_with_kills(folder, -(-longest // EPOCHS) * len(plan.graph.sources), random.Random(seed))
+        run_with_kills(folder, -(-drawn.longest // EPOCHS) * len(plan.graph.sources), random.Random(seed))
         checkpoint = Checkpoint(folder / "checkpoint")
         answer = Reference(plan.graph).run(list(checkpoint.log))
         compared = 0
@@ -63,9 +61,9 @@ def run_with_kills(folder: Path, per_epoch: int, chance: random.Random) -> None:
     said, checkpoint = folder / "said", folder / "checkpoint"
     kills = 0
     while not (checkpoint / "ended").exists():
-        run = Run([*DRIVER, str(folder), str(per_epoch)], said)
+        run = Run([*DRIVER, str(folder), str(per_epoch)], said, cwd=ROOT)
         if kills < KILLS:
             kills += run.wait_until(moment(checkpoint, chance))
             run.kill()
         code = run.wait()
-        assert code in (0, -9) or starved(said), f"exit code {code}:\n{said.read_text()}"
+        assert code in (0, -9) or starved(said), f"exit code {code}:\n{said.read_text()[-4000:]}"
