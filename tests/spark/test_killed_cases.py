@@ -26,7 +26,11 @@ from thalweg.engine.reference import Reference
 from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.ir.text import print_plan
 
-pytestmark = pytest.mark.spark
+LONG = "THALWEG_SPARK_KILLED" in os.environ
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not LONG, reason="minutes for each query: `make test-long` sets THALWEG_SPARK_KILLED"),
+]
 
 CASES = int(os.environ.get("THALWEG_SPARK_KILLED", str(GRAPHS_PER_QUERY)))
 KILLS = 2  # of each query
