@@ -43,7 +43,7 @@ def test_executors_and_workers_die_in_a_local_cluster(bare: Bare, expected: dict
     }
     (shop.folder / "kill").write_text(json.dumps(kills))
     said = tmp_path / "said"
-    run = bare.run("local-cluster[2,1,1024]", *shop.arguments, said=said, env={"SHOP": str(shop.folder)})
+    run = bare.run("local-cluster[2,1,1024]", *shop.arguments, "--debug", said=said, env={"SHOP": str(shop.folder)})
     assert run.wait() == 0, said.read_text()
     assert all((shop.folder / name).exists() for name in kills), "not everybody was killed"
     assert shop.output() == expected

@@ -108,12 +108,18 @@ def query_error(error: StreamingQueryException, checkpoint: Path, notes: Notes, 
         )
     if "Job aborted" not in message and "PythonStreamingSourceRunner" in getattr(error, "_stackTrace", ""):
         return EngineError("Spark's source process died, a Python process that cuts the epochs", hint=_AGAIN)
-    lines = [line.strip() for line in message.splitlines() if "Error" in line or "Exception" in line]
     return EngineError(
         "Spark stopped the query",
-        found=(lines or [message[:400]])[-1],
+        found=_cause(message),
         hint=f"--debug shows all that Spark said; {_AGAIN}",
     )
+
+
+def _cause(message: str) -> str:
+    """The last line that names an error, and is not a line of a stack."""
+    lines = [line.strip() for line in message.splitlines()]
+    named = [line for line in lines if ("Error" in line or "Exception" in line) and not line.startswith("at ")]
+    return (named or [message])[-1][:400]
 
 
 def _worker_died(message: str, notes: Notes, graph: LogicalGraph) -> EngineError:

@@ -41,6 +41,9 @@ STATIC: Mapping[str, str] = {
 RUNTIME: Mapping[str, str] = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",  # a worker that crashes says where
     "spark.sql.adaptive.enabled": "false",  # it may coalesce the partitions that a plan chose
+    # A task that runs again sends the same tuples, but other timings beside them: Spark would take that for another
+    # output and, where a consumer had finished already, end the query.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # the source itself makes every epoch
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
