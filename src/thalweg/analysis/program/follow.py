@@ -1,0 +1,220 @@
+"""Follow a user's function or operator class: what it may do, for every tuple that it may get."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg.analysis.program import outside
+from thalweg.analysis.program.machine import Args, Frame, TooLong
+from thalweg.analysis.program.notes import Copied, Found, Notes
+from thalweg.analysis.program.statements import Statements
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Store, either
+from thalweg.analysis.program.tables import is_built_in
+from thalweg.analysis.program.values import (
+    NONE,
+    NOTHING,
+    RESOURCE,
+    STATE,
+    SUBMIT,
+    Anything,
+    Bound,
+    Given,
+    Item,
+    Known,
+    New,
+    Of,
+    Part,
+    Row,
+    Value,
+    aged,
+    join,
+    literal,
+)
+from thalweg.errors import Where
+from thalweg.ir.facts import UNKNOWN_CALL, Reason
+from thalweg.ir.logic import Logic
+from thalweg.ir.types import TupleType
+
+ROUNDS = 12  # until what is held in memory does not change any more
+
+
+class Follower(Statements):
+    """Follows one function or one operator class, until nothing new is found."""
+
+    def __init__(self, where: Where, outputs: int) -> None:
+        super().__init__()
+        self.where, self.outputs = where, outputs
+        self.node = ast.Pass(lineno=where.line, col_offset=0)
+        self.entry = Frame((), "", where.file, {}, None)
+        self.port = 0
+
+    def rounds(self, once: Callable[[], Any]) -> None:
+        """Run until memory does not grow any more."""
+        try:
+            for _ in range(ROUNDS):
+                self.changed = False
+                once()
+                if not self.changed:
+                    return
+        except (TooLong, RecursionError):
+            pass
+        self._give_up("is too much code to follow")
+
+    def _give_up(self, text: str) -> None:
+        reason = Reason(text, self.where)
+        self.notes.effect(UNKNOWN_CALL, reason)
+        self.notes.hidden = self.notes.hidden or reason
+        for port in list(self.notes.reads):
+            self.notes.read(port, None)
+        self.notes.read(0, None)
+
+    def enter(self, callee: Value, args: Sequence[Value]) -> Value:
+        """A call from outside, on a path of its own."""
+        self.frames, self.active, self.collectors, self.loops = [self.entry], [], [], []
+        self.store = Store()
+        return self.call(callee, Args(list(args)), self.node)
+
+    def emit(self, args: Args, node: ast.AST) -> Value:
+        """`submit(value, port)`."""
+        chosen = literal(args.at(1, "port")) if args.at(1, "port") else Known(0)
+        ports = range(self.outputs)
+        known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
+        copied = self.copied_of(args.at(0, "value"))
+        for port in ports:
+            if known and chosen is not None and chosen.value != port:
+                continue
+            self.notes.emit(port, copied)
+            if self.store is not None:
+                self.store.emit(port, (1, 1) if known else (0, 1))
+        self.touch()
+        return frozenset((Known(None),))
+
+
+def follow_function(function: Callable[..., Any], inputs: Sequence[TupleType], where: Where) -> Found:
+    """A function of one tuple of each input (`filter`, `map`, a join's predicate …), by what it returns."""
+    return _of_values(function, [frozenset((Row(kind, port),)) for port, kind in enumerate(inputs)], where)
+
+
+def follow_values(function: Callable[..., Any], arguments: Sequence[Value], where: Where) -> Found:
+    """A function of something else than tuples."""
+    return _of_values(function, arguments, where)
+
+
+def _of_values(function: Callable[..., Any], arguments: Sequence[Value], where: Where) -> Found:
+    machine = Follower(where, 0)
+    length: Count = ANY_NUMBER
+    returned: Copied | None = None
+    elements: Copied | None = None
+
+    def once() -> None:
+        nonlocal length, returned, elements
+        found = machine.enter(frozenset((Known(function),)), arguments)
+        if machine.store is None:
+            length = (0, 0)  # it always raises
+            return
+        returned = machine.copied_of(found)
+        length = _length(machine, found)
+        elements = machine.copied_of_elements(found)
+        if not all(isinstance(i, New | Known | Row | Given | Of | Part) for i in found):
+            returned = elements = {}
+        machine.elements(found, machine.node) if _iterable(found) else None
+        if any(isinstance(i, Anything) for i in found):
+            machine.notes.read(0, None)
+
+    machine.rounds(once)
+    if machine.notes.hidden is not None:
+        length = ANY_NUMBER if machine.notes.hidden.text.startswith("is too much") else length
+    return Found(machine.notes, {}, {}, length, returned, elements)
+
+
+def _iterable(value: Value) -> bool:
+    return all(isinstance(i, New) and is_built_in(i.type) for i in value) and bool(value)
+
+
+def _length(machine: Follower, value: Value) -> Count:
+    found: Count | None = None
+    for item in value:
+        one = machine.length(frozenset((item,)))
+        found = one if found is None else either(found, one)
+    return ANY_NUMBER if found is None else found
+
+
+def follow_code(function: Callable[..., Any], state: object, kind: TupleType, outputs: int, where: Where) -> Found:
+    """A function of a tuple, the key's state and `submit`; what it returns, if anything, is the new state."""
+    machine = Follower(where, outputs)
+    holder = Known([], STATE)
+    counts: dict[int, Count] = {}
+
+    def once() -> None:
+        held = join((frozenset((Known(state, STATE),)), machine.get(holder, "state")))
+        row: Value = frozenset((Row(kind, 0),))
+        found = machine.enter(frozenset((Known(function),)), [row, held, frozenset((SUBMIT,))])
+        changed = frozenset(i for i in found if not (isinstance(i, Known) and i.value is None))
+        if changed and not changed <= held:
+            reason = Reason("returns the new state", where)
+            machine.notes.writes_state = machine.notes.writes_state or reason
+        machine.put(holder, "state", changed)
+        _count(machine, counts)
+
+    machine.rounds(once)
+    return Found(machine.notes, counts, {p: {0: c} for p, c in machine.notes.emitted.items()})
+
+
+def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: int, where: Where) -> Found:
+    """An operator class, by the object that is every key's first state. Marks and the end are followed for what they
+    do to the state; only what tuples make it emit is counted."""
+    machine = Follower(where, outputs)
+    itself = Known(logic, STATE)
+    counts: dict[int, Count] = {}
+    copied: dict[int, dict[int, Copied]] = {}
+
+    def method(name: str) -> Value:
+        return frozenset((Bound(getattr(type(logic), name), itself),))
+
+    def once() -> None:
+        counts.clear()
+        copied.clear()
+        if type(logic).setup is not Logic.setup:
+            machine.resource = _shared(machine, machine.enter(method("setup"), []))
+        for port, kind in enumerate(inputs):
+            machine.notes.emitted = {}
+            machine.enter(method("process"), [frozenset((Row(kind, port),)), frozenset((Known(port),))])
+            _count(machine, counts)
+            for out, origin in machine.notes.emitted.items():
+                copied.setdefault(out, {})[port] = origin
+        for name in ("on_mark", "at_end"):
+            if getattr(type(logic), name) is not getattr(Logic, name):
+                machine.enter(method(name), [frozenset((Of(int),))] if name == "on_mark" else [])
+                machine.notes.writes_state = machine.notes.writes_state or Reason(f"has {name}", where)
+
+    machine.rounds(once)
+    return Found(machine.notes, counts, copied)
+
+
+def _shared(machine: Follower, made: Value) -> Value:
+    """What `setup` made: all keys of a worker share it."""
+    found: list[Item] = []
+    for item in aged(made, RESOURCE):
+        if isinstance(item, Known) and not outside.is_fixed(item.value):
+            item = Known(item.value, RESOURCE)
+        found.append(item)
+    return join((frozenset(found), machine.resource if machine.resource != NONE else NOTHING))
+
+
+def _count(machine: Follower, counts: dict[int, Count]) -> None:
+    if machine.store is None:
+        return
+    for port in range(machine.outputs):
+        one = machine.store.counts.get(port, (0, 0))
+        counts[port] = one if port not in counts else either(counts[port], one)
+
+
+def nothing_known(where: Where, text: str) -> Found:
+    notes = Notes()
+    reason = Reason(text, where)
+    notes.effect(UNKNOWN_CALL, reason)
+    notes.hidden = reason
+    notes.read(0, None)
+    return Found(notes, {}, {})
