@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from thalweg.errors import Where
 
 STATELESS, PARTITIONED, UNKNOWN = "stateless", "partitioned", "unknown"
 
-# Effects. The first three say that other calls can be seen or disturbed: no operator that has one is stateless.
-MUTATES, MUTATES_INPUT, UNKNOWN_CALL = "mutates", "mutates_input", "unknown_call"
+# Effects. Those of the first line say that calls can see or disturb each other: who has one is not stateless.
+MUTATES, MUTATES_INPUT, READS_CHANGED, UNKNOWN_CALL = "mutates", "mutates_input", "reads_changed", "unknown_call"
 IO, TIME, RANDOMNESS, HASH_ORDER, READS_MUTABLE = "io", "time", "randomness", "hash_order", "reads_mutable"
-EFFECTS = (MUTATES, MUTATES_INPUT, UNKNOWN_CALL, IO, TIME, RANDOMNESS, HASH_ORDER, READS_MUTABLE)
-
-T = TypeVar("T")
+HIDDEN_STATE = (MUTATES, MUTATES_INPUT, READS_CHANGED)
+NOT_STATELESS = (*HIDDEN_STATE, UNKNOWN_CALL)
+EFFECTS = (*NOT_STATELESS, IO, TIME, RANDOMNESS, HASH_ORDER, READS_MUTABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`by`: for a partitioned state, the key attributes of each input port that takes tuples; `()`: one state for all."""
+    """What is kept from tuple to tuple. `by`: of a partitioned state, the key attributes of each input port that takes
+    tuples; `()`: one state for all."""
 
     kind: str  # STATELESS, PARTITIONED or UNKNOWN
     because: Reason
@@ -91,9 +91,10 @@ class Facts:
     """What is known of one operator.
 
     `selectivity`: by output port. `reads`: by input port, the attributes that the operator looks at (None: all, or
-    unknown); an attribute that it only passes on need not be among them. `forwards`: by output port, then by input port:
-    output attribute -> the input attribute that it is an unchanged copy of, for every tuple that an input tuple of that
-    port makes it emit. Marks have no attributes: the ports that carry them forward nothing.
+    unknown); an attribute that it only passes on need not be among them. `forwards`: by output port, then by input
+    port: output attribute -> the input attribute that it is an unchanged copy of, for every tuple that an input tuple
+    of that port makes it emit; of a key, a value that is equal as a key counts as a copy. Ports of marks and dead
+    letters forward nothing.
     """
 
     state: State
@@ -117,30 +118,3 @@ class Facts:
     def forwards_all(self, attributes: tuple[str, ...]) -> bool:
         """Whether all output tuples have the values of these attributes of the input tuple, under the same names."""
         return all(m.get(a) == a for port in self.forwards for m in port for a in attributes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """What the author of a function or operator says of it. None: not said. It overrides what is found by reading.
-
-    It decorates functions, lambdas, callable objects and operator classes; it may also be an operator class's `model`.
-    """
-
-    where: Where
-    state: tuple[str, ...] | str | None = None  # STATELESS, UNKNOWN, or key attributes
-    selectivity: tuple[tuple[int, int | None], ...] | None = None  # one for all output ports, or one for each
-    forwards: Mapping[str, str] | None = None
-    reads: frozenset[str] | None = None
-    effects: tuple[str, ...] | None = None  # () : none
-    attach: Callable[[Declared, object], None] = field(compare=False, repr=False)
-
-    def __call__(self, target: T) -> T:
-        self.attach(self, target)
-        return target
-
-    @property
-    def reason(self) -> Reason:
-        return Reason("declared", self.where)
-
-
-DECLARED = "__thalweg_declared__"  # the attribute under which a function carries its declaration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import logging
 import types
 from typing import Any
 
@@ -11,7 +12,7 @@ from thalweg.analysis.program import outside
 from thalweg.analysis.program.builtin_calls import Builtins
 from thalweg.analysis.program.machine import Args
 from thalweg.analysis.program.outside import NOT_THERE, class_attribute, own_attribute
-from thalweg.analysis.program.tables import is_built_in, methods_of
+from thalweg.analysis.program.tables import LOGGING, is_built_in, methods_of, plain_attribute
 from thalweg.analysis.program.values import (
     CONFIG,
     INT,
@@ -69,8 +70,15 @@ class Attributes(Builtins):
                     return frozenset((Given(inner, "", -1),))
                 return self._of_class(item, kind.required.fields.python, name, node)
             case Known(value=held):
-                return self._known_attribute(item, held, name, node)
+                found = self._known_attribute(item, held, name, node)
+                missing = held is None if type(held) in SCALARS else not (isinstance(held, Logic) and item.root == STATE)
+                if not found and missing and item.root is not None:
+                    return self.unknown(f"uses .{name}, which is not there yet", node, frozenset((item,)))
+                return found
             case New(_, kind) | Part(_, kind) if not is_built_in(kind):
+                fields = self.store.fields(item) if self.store is not None else None
+                if fields is not None and name in fields:
+                    return fields[name]
                 return join((self.get(item, name), self._of_class(item, kind, name, node)))
             case Super(cls, receiver):
                 kinds = self.classes_of(receiver)
@@ -101,10 +109,11 @@ class Attributes(Builtins):
         found: list[Value] = []
         for kind in types_of(item) or ():
             if kind in (PLAIN, TREE):
-                found.append(frozenset((Method(item, name),)) if name in methods_of(kind) else PLAINS)
+                method, data = plain_attribute(kind, name)
+                found += [frozenset((Method(item, name),))] if method else []
+                found += [PLAINS] if data else []
             elif name in methods_of(kind):
-                method = callable(getattr(kind, name))
-                found.append(frozenset((Method(item, name),)) if method else PLAINS)
+                found.append(frozenset((Method(item, name),)) if callable(getattr(kind, name)) else PLAINS)
         return join(found)
 
     def _of_class(self, item: Item, cls: type | None, name: str, node: ast.AST) -> Value:
@@ -144,6 +153,8 @@ class Attributes(Builtins):
             return self._of_operator(held, name, node)
         if isinstance(held, enum.Enum) and name in ("value", "name", "_value_", "_name_"):
             return frozenset((Known(held._value_ if "value" in name else held._name_, item.root),))
+        if isinstance(held, logging.Logger) and name in LOGGING:
+            return frozenset((Method(item, name),))
         if isinstance(held, types.FunctionType):
             own = own_attribute(held, name)
             self.place(Known([], item.root or Root.of("the function", held.__name__, held)), node)
@@ -207,13 +218,13 @@ class Attributes(Builtins):
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
         self.mutate(value, f"writes {shown}", node)
         for item in value:
-            for cls in self.classes_of(item):
+            for cls in self.classes_of(item) if not (isinstance(item, Known) and type(item.value) is type) else ():
                 held = class_attribute(cls, name)
                 if isinstance(held, property) and held.fset is not None:
                     self.call(frozenset((Bound(held.fset, item),)), Args([new]), node)
                 elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
                     self.unknown(f"{cls.__name__} sets its attributes itself", node, frozenset((item,)), new)
             self.put(item, name, new)
-            if isinstance(item, New) and self.store is not None:
+            if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()

@@ -85,7 +85,7 @@ class Builtins(Containers):
             name = f"random.{function.__name__}()"
             self.effect(RANDOMNESS, f"calls {name}", node)
             self.effect(UNKNOWN_CALL, f"{name} draws from the generator that all calls share", node)
-            return join((PLAINS, *(self.elements(v, node) for v in args.positional[:1])))
+            return self._drawn(function.__name__, args, node)
         if function is open or is_outside(function):
             self.effect(IO, f"calls {name}", node)
             return self.unknown(f"{name} can see what other calls left outside the program", node, *args.all())
@@ -134,7 +134,7 @@ class Builtins(Containers):
         self.put(item, "default_factory", factory)
         copied = only(given[0]) if given else None
         if self.store is not None and (copied is None or isinstance(copied, New)) and args.more_named is None:
-            base = {} if copied is None else self.store.fields.get(copied)
+            base = {} if copied is None else self.store.fields(copied)
             self.set_fields(item, None if base is None or given[1:] else {**base, **args.named})
         for source in given:
             self.absorb(item, source, node)

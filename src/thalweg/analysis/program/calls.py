@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.attributes import Attributes
-from thalweg.analysis.program.machine import ELEMENTS, MAX_DEPTH, Args, Frame
+from thalweg.analysis.program.machine import ELEMENTS, MAX_DEPTH, NO_FRAME, Args, Frame
 from thalweg.analysis.program.notes import Copied, both
 from thalweg.analysis.program.scopes import Function, body_of, is_generator, names_of, parameters, suspends
 from thalweg.analysis.program.store import ANY_NUMBER, Store, meet
@@ -41,7 +41,7 @@ class Calls(Attributes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.yielded: dict[New, Copied] = {}  # of generators: what all their tuples are copies of
+        self.yielded: dict[New, Copied | None] = {}  # of generators: what all their tuples are copies of
         self.active: list[Function] = []
 
     def run_body(self, statements: Any) -> None:
@@ -59,11 +59,13 @@ class Calls(Attributes):
         before = self.store
         if before is None:
             return NOTHING
+        if len(callee) == 1:
+            return self._call(next(iter(callee)), args, node, surely=True)
         found: list[Value] = []
         after: list[Store | None] = []
         for item in callee:
             self.store = before.copy()
-            found.append(self._call(item, args, node, surely=len(callee) == 1))
+            found.append(self._call(item, args, node, surely=False))
             after.append(self.store)
         self.store = meet(after) if after else before
         return join(found)
@@ -163,7 +165,7 @@ class Calls(Attributes):
         name = function.__qualname__.rpartition("<locals>.")[2]
         if found is None or not _same_names(found, function.__code__):
             return self.unknown(f"calls {name}, whose source is not at hand", node, *args.all())
-        outer = Frame((), name, function.__code__.co_filename, function.__globals__, None)
+        outer = Frame(NO_FRAME, name, function.__code__.co_filename, function.__globals__, None)
         outer.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         defaults: dict[str, Value] = {}
         positional = [a.arg for a in (*found.args.posonlyargs, *found.args.args)]
@@ -180,16 +182,15 @@ class Calls(Attributes):
     ) -> Value:
         if suspends(function):
             return self.unknown(f"calls {name}, a coroutine", node, *args.all())
-        if any(function is one for one in self.active) or len(self.frames) > MAX_DEPTH:
+        if sum(function is one for one in self.active) > 1 or len(self.frames) > MAX_DEPTH:
             return self.unknown(f"calls {name} again, or too deep", node, *args.all())
-        path = self.frames[-1].key if self.frames else ()
-        frame = Frame((*path, id(node), id(function)), name, outer.file, outer.module, outer)
+        frame = Frame(self.path_of(node, function), name, outer.file, outer.module, outer)
         frame.locals, frame.later, _, _ = names_of(function)
         frame.first = next(iter(parameters(function)), None)
         frame.called_at = (self.frames[-1], node) if self.frames else None
         bound = self._bound(function, args, defaults, node, frame)
         if bound is None:
-            return NOTHING  # called in another way than it is declared: an exception
+            return self.unknown(f"calls {name} in another way than it is declared", node, *args.all())
         self.frames.append(frame)
         self.active.append(function)
         try:
@@ -199,6 +200,8 @@ class Calls(Attributes):
         finally:
             self.frames.pop()
             self.active.pop()
+            if self.store is not None:
+                self.store.leave(frame.key)
 
     def bind(self, name: str, value: Value) -> None:
         """A local variable of the current frame gets a value."""
@@ -208,7 +211,7 @@ class Calls(Attributes):
             self.later[key] = join((old, value))
             self.changed |= self.later[key] != old
         elif self.store is not None:
-            self.store.variables[key] = value
+            self.store.set(key, value)
             self.touch()
 
     def _run(self, frame: Frame, function: Function) -> Value:
@@ -228,13 +231,13 @@ class Calls(Attributes):
         assert before is not None
         before = before.copy()
         assert self.store is not None
-        self.store.counts.pop(item, None)
+        self.store.taken(item)
         self._run(frame, function)
-        length = (0, 0) if self.store is None else self.store.counts.pop(item, (0, 0))
+        length = (0, 0) if self.store is None else self.store.taken(item)
         self.store = meet((before, self.store))
         assert self.store is not None
-        self.store.counts.pop(item, None)
-        self.store.make(item, length, None)
+        self.store.taken(item)
+        self.store.make(item, length)
         return frozenset((item,))
 
     def _bound(
@@ -276,17 +279,16 @@ class Calls(Attributes):
     def _packed(self, kind: type, frame: Frame, tag: str, held: Value, length: Any) -> Value:
         item = New((frame.key, 0, tag), kind)
         assert self.store is not None
-        self.store.make(item, length, None)
+        self.store.make(item, length)
         self.put(item, ELEMENTS, held)
         return frozenset((item,))
 
-    def yields(self, value: Value, copied: Copied, count: Any, node: ast.AST) -> None:
+    def yields(self, value: Value, copied: Copied | None, count: Any, node: ast.AST) -> None:
         """A generator gives a value, or several."""
         item = self.frame.generator
         assert item is not None
         self.put(item, ELEMENTS, value)
-        old = self.yielded.get(item)
-        self.yielded[item] = copied if old is None else both(old, copied)
+        self.yielded[item] = both(self.yielded.get(item), copied)
         if self.store is not None:
             self.store.emit(item, count)
             self.touch()

@@ -146,18 +146,22 @@ class Containers(Machine):
     def _mutator(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
         if isinstance(receiver, Given):
             return NOTHING  # the list of a tuple refuses to change: an exception
-        self.mutate(frozenset((receiver,)), f"changes {self.shown(node)} with {name}()", node)
+        how = "" if name.startswith("__") else f" with {name}()"
+        self.mutate(frozenset((receiver,)), f"changes {self.shown(node)}{how}", node)
         given = args.all()
         lengths = [self.length(v) for v in given]
         if kind is random.Random:
-            return self._drawn(receiver, name, args, node)
+            return self._drawn(name, args, node)
         if kind is HASHER:
             return NONE
         # Whatever is given may be in it now, or the elements of it, or theirs (`update` takes pairs).
         inner = [self.elements(v, node, ordered=kind not in SETS) for v in given] if self._takes_several(name) else []
         pairs = [self.elements(_containers(v), node) for v in inner] if name in ("update", "subtract") else []
         held = [self.contents(item) for v in given for item in v] if name in ("update", "__ior__") else []
-        self.put(receiver, ELEMENTS, join((*given, *inner, *pairs, *held)))
+        if name not in ("__getitem__", "__missing__"):
+            stored = given[1:] if name in ("setdefault", "insert", "__setitem__") else given
+            stored = [] if self._takes_several(name) else stored
+            self.put(receiver, ELEMENTS, join((*stored, *inner, *pairs, *held)))
         if kind in MAPPINGS or kind is TREE:
             self.put(receiver, KEYS, join((*given, *inner, *pairs)))
         if "key" in args.named:
@@ -186,7 +190,7 @@ class Containers(Machine):
             made = self.call(self.get(receiver, "default_factory"), Args(), node)
         self.put(receiver, ELEMENTS, made)
 
-    def _drawn(self, receiver: Item, name: str, args: Args, node: ast.AST) -> Value:
+    def _drawn(self, name: str, args: Args, node: ast.AST) -> Value:
         if name in ("choice", "choices", "sample"):
             found = self.elements(args.at(0, "population"), node)
             return found if name == "choice" else self.made(list, node, found)
@@ -199,10 +203,10 @@ class Containers(Machine):
     ) -> None:
         if not isinstance(receiver, New) or self.store is None or name in _KEEPS_LENGTH:
             return
-        old = self.store.lengths.get(receiver, ANY_NUMBER)
+        old = self.store.length(receiver)
         self.store.set_length(receiver, self._resized(old, kind, name, lengths), surely=surely)
         if kind in MAPPINGS and name not in ("get",):
-            self.store.fields[receiver] = self._updated(receiver, name, given)
+            self.store.replace_fields(receiver, self._updated(receiver, name, given))
         self.touch()
 
     def _resized(self, old: Count, kind: type, name: str, lengths: list[Count]) -> Count:
@@ -221,8 +225,8 @@ class Containers(Machine):
     def _updated(self, receiver: New, name: str, given: list[Value]) -> dict[object, Value] | None:
         """The fields of a dict behind `update` with a dict whose fields are known."""
         assert self.store is not None
-        fields, other = self.store.fields.get(receiver), only(given[0]) if len(given) == 1 else None
-        more = self.store.fields.get(other) if isinstance(other, New) else None
+        fields, other = self.store.fields(receiver), only(given[0]) if len(given) == 1 else None
+        more = self.store.fields(other)
         if name != "update" or fields is None or more is None:
             return None
         if receiver in self.store.shared:
@@ -241,7 +245,7 @@ class Containers(Machine):
             return self.made(kind, node, join((held, *more)), tag=name)
         match name:
             case "get" | "__getitem__":
-                return join((held, *args.all()[1:], NONE))
+                return join((held, *args.all()[1:], NOTHING if len(args.all()) > 1 else NONE))
             case "items":
                 pair = self.made(tuple, node, held | self.keys(receiver), tag="pair", length=(2, 2))
                 one = only(pair)
@@ -273,8 +277,8 @@ class Containers(Machine):
         value = self.made(kind, node, self.contents(receiver), tag="copy", keys=self.keys(receiver))
         made = only(value)
         if isinstance(made, New) and isinstance(receiver, New) and self.store is not None:
-            self.store.set_length(made, self.store.lengths.get(receiver, ANY_NUMBER), surely=True)
-            self.set_fields(made, self.store.fields.get(receiver))
+            self.store.set_length(made, self.store.length(receiver), surely=True)
+            self.set_fields(made, self.store.fields(receiver))
         return value
 
     def shown(self, node: ast.AST) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg.analysis.program.machine import ELEMENTS, KEYS, Args, Frame
-from thalweg.analysis.program.notes import Copied
+from thalweg.analysis.program.notes import Copied, both
 from thalweg.analysis.program.operators import Operators
 from thalweg.analysis.program.scopes import names_of
 from thalweg.analysis.program.store import ANY_NUMBER, Count, meet, plus, widened
@@ -132,7 +132,7 @@ class Expressions(Operators):
     def _declared_global(self, frame: Frame | None) -> frozenset[str]:
         return names_of(self.active[-1])[2] if self.active else frozenset()
 
-    def _variable(self, key: Site, name: str, frame: Frame) -> Value:
+    def _variable(self, key: int | Site, name: str, frame: Frame) -> Value:
         if name in frame.later:
             return self.later.get((key, name), NOTHING)
         assert self.store is not None
@@ -144,7 +144,7 @@ class Expressions(Operators):
         try:
             held = cell.cell_contents
         except ValueError:  # not yet assigned
-            return rebound
+            return rebound or self.unknown(f"uses {name}, which is not there yet", node)
         return join((frozenset((Known(held, Root.of("the captured", name, held)),)), rebound))
 
     def _global(self, name: str, node: ast.AST) -> Value:
@@ -152,7 +152,7 @@ class Expressions(Operators):
             return self.module_attribute(self.frame.module, name, name, node)
         if hasattr(builtins, name):
             return frozenset((Known(getattr(builtins, name)),))
-        return NOTHING  # an exception
+        return self.unknown(f"uses {name}, which is not there yet", node)
 
     def assign_name(self, name: str, value: Value, node: ast.AST, *, in_comprehension: bool = True) -> None:
         frame = self.frame
@@ -175,7 +175,7 @@ class Expressions(Operators):
             self.later[key] = join((old, value))
             self.changed |= self.later[key] != old
         elif self.store is not None:
-            self.store.variables[key] = value
+            self.store.set(key, value)
             self.touch()
 
     def _nonlocal(self, name: str, value: Value, node: ast.AST) -> None:
@@ -281,7 +281,7 @@ class Expressions(Operators):
         item = only(value)
         if not isinstance(item, New) or self.store is None:
             return None
-        fields = self.store.fields.get(item)
+        fields = self.store.fields(item)
         return None if fields is None else dict(fields)
 
     def _comprehension(self, node: Comprehension) -> Value:
@@ -298,7 +298,7 @@ class Expressions(Operators):
         self.store = meet((before, self.store)) if lazy else self.store
         if self.store is None:
             return NOTHING
-        self.store.make(item, length if kind in (list, ITERATOR) else ANY_NUMBER, None)
+        self.store.make(item, length if kind in (list, ITERATOR) else ANY_NUMBER)
         return frozenset((item,))
 
     def _generate(self, node: Comprehension, index: int, item: New, length: Count) -> Count:
@@ -349,8 +349,7 @@ class Expressions(Operators):
         self.put(item, ELEMENTS, found)
         copied = self.copied_of(found)
         if isinstance(node, ast.GeneratorExp):
-            old = self.yielded.get(item)
-            self.yielded[item] = copied if old is None else {k: v for k, v in old.items() if copied.get(k) == v}
+            self.yielded[item] = both(self.yielded.get(item), copied)
         elif isinstance(node, ast.SetComp) and not self.plain(found):
             self.unknown("a set compares objects with code of their own", node, found)
 
@@ -419,27 +418,28 @@ class Expressions(Operators):
 
     # What emitted tuples are copies of.
 
-    def copied_of(self, value: Value) -> Copied:
+    def copied_of(self, value: Value) -> Copied | None:
         """Of every tuple that a value may be: its attributes that are copies of attributes of the input tuple."""
         found: Copied | None = None
         for item in value:
-            one: dict[str, tuple[int, str]] = {}
-            fields = self.store.fields.get(item) if isinstance(item, New) and self.store is not None else None
+            if isinstance(item, Known) and item.value is None:
+                continue  # no tuple: it is refused
+            one: Copied = {}
+            fields = self.store.fields(item) if self.store is not None else None
             if isinstance(item, Row) and item.port >= 0:
                 one = {name: (item.port, name) for name in item.type.names}
             elif fields is not None:
                 one = {str(name): origin for name, v in fields.items() if (origin := _origin(v)) is not None}
-            found = one if found is None else {k: o for k, o in found.items() if one.get(k) == o}
-        return found or {}
+            found = both(found, one)
+        return found
 
-    def copied_of_elements(self, value: Value) -> Copied:
+    def copied_of_elements(self, value: Value) -> Copied | None:
         """The same of the elements of a value."""
         found: Copied | None = None
         for item in value:
-            own = self.yielded.get(item) if isinstance(item, New) else None
-            one = own if own is not None else self.copied_of(self.contents(item))
-            found = one if found is None else {k: o for k, o in found.items() if one.get(k) == o}
-        return found or {}
+            own = isinstance(item, New) and item in self.yielded
+            found = both(found, self.yielded[item] if own else self.copied_of(self.contents(item)))  # type: ignore[index]
+        return found
 
 
 def _origin(value: Value) -> tuple[int, str] | None:

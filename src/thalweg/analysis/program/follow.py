@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg.analysis.program import outside
-from thalweg.analysis.program.machine import Args, Frame, TooLong
+from thalweg.analysis.program.machine import ELEMENTS, Args, Frame, TooLong
 from thalweg.analysis.program.notes import Copied, Found, Notes
 from thalweg.analysis.program.statements import Statements
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Store, either
@@ -47,8 +47,8 @@ class Follower(Statements):
         super().__init__()
         self.where, self.outputs = where, outputs
         self.node = ast.Pass(lineno=where.line, col_offset=0)
-        self.entry = Frame((), "", where.file, {}, None)
-        self.port = 0
+        self.entry = Frame(0, "", where.file, {}, None)
+        self.gave_up = False
 
     def rounds(self, once: Callable[[], Any]) -> None:
         """Run until memory does not grow any more."""
@@ -63,6 +63,7 @@ class Follower(Statements):
         self._give_up("is too much code to follow")
 
     def _give_up(self, text: str) -> None:
+        self.gave_up = True
         reason = Reason(text, self.where)
         self.notes.effect(UNKNOWN_CALL, reason)
         self.notes.hidden = self.notes.hidden or reason
@@ -94,26 +95,39 @@ class Follower(Statements):
 
 def follow_function(function: Callable[..., Any], inputs: Sequence[TupleType], where: Where) -> Found:
     """A function of one tuple of each input (`filter`, `map`, a join's predicate …), by what it returns."""
-    return _of_values(function, [frozenset((Row(kind, port),)) for port, kind in enumerate(inputs)], where)
+    rows: list[Value] = [frozenset((Row(kind, port),)) for port, kind in enumerate(inputs)]
+    return _of_values(function, rows, where, {})
 
 
-def follow_values(function: Callable[..., Any], arguments: Sequence[Value], where: Where) -> Found:
-    """A function of something else than tuples."""
-    return _of_values(function, arguments, where)
+def follow_values(
+    function: Callable[..., Any],
+    arguments: Sequence[Value],
+    where: Where,
+    holding: Mapping[Value, Value] | None = None,
+) -> Found:
+    """A function of something else than tuples; `holding`: what lists among the arguments hold."""
+    return _of_values(function, arguments, where, holding or {})
 
 
-def _of_values(function: Callable[..., Any], arguments: Sequence[Value], where: Where) -> Found:
+def _of_values(
+    function: Callable[..., Any], arguments: Sequence[Value], where: Where, holding: Mapping[Value, Value]
+) -> Found:
     machine = Follower(where, 0)
+    for owner, held in holding.items():
+        for item in owner:
+            machine.put(item, ELEMENTS, held)
     length: Count = ANY_NUMBER
     returned: Copied | None = None
     elements: Copied | None = None
+    sure = True
 
     def once() -> None:
-        nonlocal length, returned, elements
+        nonlocal length, returned, elements, sure
         found = machine.enter(frozenset((Known(function),)), arguments)
         if machine.store is None:
             length = (0, 0)  # it always raises
             return
+        sure = sure and not any(isinstance(i, Anything) for i in found)
         returned = machine.copied_of(found)
         length = _length(machine, found)
         elements = machine.copied_of_elements(found)
@@ -124,9 +138,9 @@ def _of_values(function: Callable[..., Any], arguments: Sequence[Value], where: 
             machine.notes.read(0, None)
 
     machine.rounds(once)
-    if machine.notes.hidden is not None:
-        length = ANY_NUMBER if machine.notes.hidden.text.startswith("is too much") else length
-    return Found(machine.notes, {}, {}, length, returned, elements)
+    if machine.gave_up:
+        length, returned, elements, sure = ANY_NUMBER, {}, {}, False
+    return Found(machine.notes, {}, {}, length, returned, elements, sure)
 
 
 def _iterable(value: Value) -> bool:
@@ -159,7 +173,8 @@ def follow_code(function: Callable[..., Any], state: object, kind: TupleType, ou
         _count(machine, counts)
 
     machine.rounds(once)
-    return Found(machine.notes, counts, {p: {0: c} for p, c in machine.notes.emitted.items()})
+    copied = {p: {0: c} for p, c in machine.notes.emitted.items()}
+    return Found(machine.notes, counts, copied, sure=machine.notes.hidden is None)
 
 
 def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: int, where: Where) -> Found:
@@ -177,7 +192,9 @@ def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: int, where:
         counts.clear()
         copied.clear()
         if type(logic).setup is not Logic.setup:
+            notes, machine.notes = machine.notes, Notes()  # it runs once per worker, not for tuples
             machine.resource = _shared(machine, machine.enter(method("setup"), []))
+            machine.notes = notes
         for port, kind in enumerate(inputs):
             machine.notes.emitted = {}
             machine.enter(method("process"), [frozenset((Row(kind, port),)), frozenset((Known(port),))])
@@ -190,7 +207,7 @@ def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: int, where:
                 machine.notes.writes_state = machine.notes.writes_state or Reason(f"has {name}", where)
 
     machine.rounds(once)
-    return Found(machine.notes, counts, copied)
+    return Found(machine.notes, counts, copied, sure=machine.notes.hidden is None)
 
 
 def _shared(machine: Follower, made: Value) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.notes import Notes, Place
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, either, meet
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, either
 from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS, SETS, is_built_in
 from thalweg.analysis.program.values import (
     INT,
@@ -44,9 +44,10 @@ from thalweg.analysis.program.values import (
 from thalweg.errors import Where
 from thalweg.ir.facts import HASH_ORDER, MUTATES, MUTATES_INPUT, READS_MUTABLE, UNKNOWN_CALL, Reason
 
-MAX_STEPS = 20_000  # statements and calls that are followed for one operator
+MAX_STEPS = 10_000  # statements and calls that are followed for one operator
 MAX_DEPTH = 12  # of calls
 
+NO_FRAME = -1
 ELEMENTS, KEYS = "[]", "{}"  # the fields under which memory holds what a container contains
 
 
@@ -57,7 +58,7 @@ class TooLong(Exception):
 class Frame:
     """One call that is followed."""
 
-    def __init__(self, key: Site, name: str, file: str, module: dict[str, Any], outer: Frame | None) -> None:
+    def __init__(self, key: int, name: str, file: str, module: dict[str, Any], outer: Frame | None) -> None:
         self.key, self.name, self.file, self.module, self.outer = key, name, file, module, outer
         self.cells: dict[str, Any] = {}  # of a function that exists: its closure
         self.locals: frozenset[str] = frozenset()
@@ -84,6 +85,8 @@ class Machine:
         self.collectors: list[list[Store]] = []  # of the `try` statements that are open
         self.loops: list[tuple[list[Store], list[Store]]] = []  # where `break` and `continue` lead
         self.steps = 0
+        self.paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
+        self.nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay
 
     # What other parts of the machine do.
 
@@ -120,7 +123,7 @@ class Machine:
         self.effect(UNKNOWN_CALL, text, node)
         roots: frozenset[Root] = frozenset()
         for item in self.reach(given):
-            if isinstance(item, Row | Given):
+            if isinstance(item, Row):
                 self.notes.read(item.port, None)
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
@@ -147,6 +150,11 @@ class Machine:
             reason = self.reason(f"reads {item.root}", node)
             self.notes.effect(READS_MUTABLE, reason)
             self.notes.saw((item.value, ""), reason)
+
+    def path_of(self, node: ast.AST, function: ast.AST) -> int:
+        """The number of a call: the same whenever it is followed again."""
+        self.nodes[id(node)], self.nodes[id(function)] = node, function
+        return self.paths.setdefault((self.frame.key, id(node), id(function)), len(self.paths) + 1)
 
     # Memory.
 
@@ -176,7 +184,7 @@ class Machine:
     def make(self, kind: type, node: ast.AST, tag: str = "", length: Count = ANY_NUMBER) -> New:
         item = New((self.frame.key, id(node), tag), kind)
         if self.store is not None:
-            self.store.make(item, length, None)
+            self.store.make(item, length)
         return item
 
     def made(
@@ -196,13 +204,8 @@ class Machine:
         return frozenset((item,))
 
     def set_fields(self, item: New, fields: Fields | None) -> None:
-        """The fields of an object that was just made."""
         if self.store is not None:
-            shared = item in self.store.shared
-            old = self.store.fields.get(item)
-            self.store.fields[item] = fields if not shared else None if old is None else fields
-            if shared and old is not None and fields is not None:
-                self.store.fields[item] = {n: join((old.get(n, NOTHING), v)) for n, v in fields.items()}
+            self.store.set_fields(item, fields)
 
     def tree(self, node: ast.AST, tag: str = "tree") -> Value:
         return frozenset((self.make(TREE, node, tag), Of(PLAIN)))
@@ -211,9 +214,10 @@ class Machine:
         """A `try` that is open may be left from here."""
         if self.store is not None:
             for collected in self.collectors:
-                joined = meet((*collected, self.store))
-                assert joined is not None
-                collected[:] = [joined]
+                if collected:
+                    collected[0].add(self.store)
+                else:
+                    collected.append(self.store.copy())
 
     def step(self) -> None:
         self.steps += 1
@@ -267,7 +271,8 @@ class Machine:
             if isinstance(item, Bound | Method | Super):
                 waiting.append(item.receiver)
             if isinstance(item, Func):
-                waiting += [held for (key, _), v in self.later.items() if key == item.frame.key for held in v]
+                seen_frames = _frames(item.frame)
+                waiting += [held for (key, _), v in self.later.items() if _frame_of(key) in seen_frames for held in v]
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
         return seen
@@ -330,7 +335,7 @@ class Machine:
                 return STR if kinds[0] is str else INT if kinds[0] in (bytes, range) else PLAINS
             case New(_, kind) if is_built_in(kind):
                 if kind is ITERATOR and self.store is not None:  # used up
-                    self.store.set_length(item, (0, self.store.lengths.get(item, ANY_NUMBER)[1]), surely=True)
+                    self.store.set_length(item, (0, self.store.length(item)[1]), surely=True)
                 return self.keys(item) if kind in MAPPINGS else self.contents(item)
             case Part(_, kind) if is_built_in(kind):
                 return self.keys(item) if kind in MAPPINGS else self.contents(item)
@@ -348,6 +353,8 @@ class Machine:
             return self.contents(item)
         if isinstance(held, str | bytes | range):
             return STR if isinstance(held, str) else INT
+        if type(held) in SCALARS:
+            return NOTHING  # an exception
         if isinstance(held, enum.EnumMeta):
             return outside.summary(list(held), item.root)
         if outside.is_iterator(held) and outside.class_attribute(type(held), "__next__") is not outside.NOT_THERE:
@@ -375,12 +382,25 @@ class Machine:
     def _length(self, item: Item) -> Count:
         match item:
             case New() if self.store is not None:
-                return self.store.lengths.get(item, ANY_NUMBER)
+                return self.store.length(item)
             case Known(value=value) if type(value) in (tuple, str, bytes):
                 return len(value), len(value)  # type: ignore[arg-type]
             case Known(value=None):
                 return 0, 0
         return ANY_NUMBER
+
+
+def _frames(frame: Frame | None) -> set[int]:
+    found: set[int] = set()
+    while frame is not None:
+        found.add(frame.key)
+        frame = frame.outer
+    return found
+
+
+def _frame_of(key: Any) -> int:
+    """The frame of a variable; that of a comprehension is known by its place in one."""
+    return int(key[0]) if isinstance(key, tuple) else int(key)
 
 
 class Args:

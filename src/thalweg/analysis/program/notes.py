@@ -48,16 +48,20 @@ class Notes:
         else:
             known.update(names)
 
-    def emit(self, port: int, copied: Copied) -> None:
-        old = self.emitted.get(port)
-        self.emitted[port] = copied if old is None else both(old, copied)
+    def emit(self, port: int, copied: Copied | None) -> None:
+        found = both(self.emitted.get(port), copied)
+        if found is not None:
+            self.emitted[port] = found
 
 
-# Of an emitted tuple: output attribute -> (input port, attribute) that it is a copy of. None: nothing was emitted yet.
+# Of an emitted tuple: output attribute -> (input port, attribute) that it is a copy of. In its place None: no tuple.
 Copied = Mapping[str, tuple[int, str]]
 
 
-def both(a: Copied, b: Copied) -> Copied:
+def both(a: Copied | None, b: Copied | None) -> Copied | None:
+    """What holds of two tuples."""
+    if a is None or b is None:
+        return b if a is None else a
     return {name: origin for name, origin in a.items() if b.get(name) == origin}
 
 
@@ -71,3 +75,4 @@ class Found:
     length: Count = ANY_NUMBER  # of what a function returns, if that is an iterable
     returned: Copied | None = None  # of what a function returns, if that is a tuple
     elements: Copied | None = None  # of the tuples in what it returns
+    sure: bool = True  # whether `length` or `counts` is that of all its code

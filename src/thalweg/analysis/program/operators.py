@@ -189,12 +189,12 @@ class Operators(Objects):
                 if at is not None and type(value) in (list, tuple, *MAPPINGS) and not sliced:
                     return self._peek(item, at)
             case New(_, kind) if kind is tuple and at is not None and self.store is not None:
-                fields = self.store.fields.get(item)
+                fields = self.store.fields(item)
                 if fields is not None and isinstance(at.value, int):
                     size = sum(isinstance(n, int) for n in fields)
                     return fields.get(at.value if at.value >= 0 else size + at.value, NOTHING)
             case New(_, kind) if kind in MAPPINGS and at is not None and self.store is not None:
-                fields = self.store.fields.get(item)
+                fields = self.store.fields(item)
                 if fields is not None and at.value in fields:
                     return fields[at.value]
                 if kind is collections.defaultdict:
@@ -242,7 +242,7 @@ class Operators(Objects):
                 if at is not None and item.type in MAPPINGS:
                     self.store.set_field(item, at.value, value, surely=surely)
                 elif item.type in MAPPINGS:
-                    self.store.fields[item] = None
+                    self.store.replace_fields(item, None)
                 if item.type not in (list,) or not (at is not None and isinstance(at.value, int)):
                     self.store.set_length(item, ANY_NUMBER, surely=False)
         self.touch()

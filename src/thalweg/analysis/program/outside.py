@@ -1,4 +1,4 @@
-"""Objects that exist before a call: whether they are plain data, what their attributes are; found without their code."""
+"""Objects that exist before a call: whether they are plain data, what their attributes are, without running code."""
 
 from __future__ import annotations
 
@@ -98,31 +98,20 @@ def looks_up_itself(cls: type) -> bool:
 
 
 _MADE = ("__eq__", "__hash__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__")
-_DUNDERS = frozenset(
-    ("eq", "ne", "lt", "le", "gt", "ge", "hash", "repr", "str", "format", "bool", "len", "iter", "contains", "getitem")
-    + (
-        "add",
-        "radd",
-        "iadd",
-        "sub",
-        "rsub",
-        "mul",
-        "rmul",
-        "truediv",
-        "rtruediv",
-        "floordiv",
-        "mod",
-        "neg",
-        "pos",
-        "abs",
-    )
-    + ("int", "float", "index", "call", "reversed", "or", "and", "xor")
+_DUNDERS = frozenset[str]().union(
+    ("eq", "ne", "lt", "le", "gt", "ge", "hash", "repr", "str", "format", "bool", "len", "iter", "contains", "getitem"),
+    ("add", "radd", "iadd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "neg", "pos"),
+    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor"),
 )
 
 
-@lru_cache(maxsize=1_000)
-def own_operators(cls: Any) -> frozenset[str]:
+def own_operators(cls: type) -> frozenset[str]:
     """The operators (`__eq__` …) for which a class has Python code; those that `@dataclass` makes compare fields."""
+    return _own_operators(cls)
+
+
+@lru_cache(maxsize=1_000)
+def _own_operators(cls: Any) -> frozenset[str]:
     found: set[str] = set()
     for name in (f"__{n}__" for n in _DUNDERS):
         held = class_attribute(cls, name)
@@ -132,9 +121,13 @@ def own_operators(cls: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=1_000)
-def is_python_class(cls: Any) -> bool:
+def is_python_class(cls: type) -> bool:
     """Whether a class and all its bases are written in Python."""
+    return bool(_is_python_class(cls))
+
+
+@lru_cache(maxsize=1_000)
+def _is_python_class(cls: Any) -> bool:
     native = types.WrapperDescriptorType | types.MethodDescriptorType | types.BuiltinFunctionType
     return cls is not object and not any(isinstance(v, native) for c in cls.__mro__[:-1] for v in vars(c).values())
 

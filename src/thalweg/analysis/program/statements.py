@@ -103,7 +103,7 @@ class Statements(Patterns):
 
     def _unpack(self, parts: Sequence[ast.expr], value: Value, node: ast.AST) -> None:
         item = only(value)
-        fields = self.store.fields.get(item) if isinstance(item, New) and self.store is not None else None
+        fields = self.store.fields(item) if self.store is not None else None
         starred = any(isinstance(part, ast.Starred) for part in parts)
         if fields is not None and not starred and all(i in fields for i in range(len(parts))):
             for index, part in enumerate(parts):

@@ -35,6 +35,7 @@ import urllib.parse
 import uuid
 import zlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -87,39 +88,14 @@ for _f in (logging.debug, logging.info, logging.warning, logging.error, logging.
     _effects[id(_f)] = _f, IO, f"logging.{_f.__name__}()"
 
 CLOCK_METHODS = {(dt.datetime, "now"), (dt.datetime, "utcnow"), (dt.datetime, "today"), (dt.date, "today")}
-SHARED_RANDOM = random._inst  # type: ignore[attr-defined]
+SHARED_RANDOM = random._inst
 LOGGING = frozenset(("debug", "info", "warning", "error", "critical", "exception", "log"))
 
 # Modules whose functions reach outside the program.
-OUTSIDE = frozenset(
-    (
-        "os",
-        "posix",
-        "nt",
-        "io",
-        "_io",
-        "socket",
-        "_socket",
-        "subprocess",
-        "requests",
-        "http",
-        "urllib.request",
-        "shutil",
-    )
-    + (
-        "tempfile",
-        "glob",
-        "pathlib",
-        "sqlite3",
-        "ssl",
-        "smtplib",
-        "ftplib",
-        "httpx",
-        "aiohttp",
-        "fcntl",
-        "mmap",
-        "select",
-    )
+OUTSIDE = frozenset[str]().union(
+    ("os", "posix", "nt", "io", "_io", "socket", "_socket", "subprocess", "requests", "http", "urllib.request"),
+    ("tempfile", "glob", "pathlib", "sqlite3", "ssl", "smtplib", "ftplib", "httpx", "aiohttp", "fcntl", "mmap"),
+    ("select", "shutil"),
 )
 THREADS = frozenset(("threading", "_thread", "multiprocessing", "asyncio", "concurrent", "queue", "_queue", "sched"))
 
@@ -172,12 +148,21 @@ HIGHER_ORDER = (map, filter, functools.reduce, min, max, sorted)
 ITERATOR: type = type(iter([]))  # in the place of all iterators that the code makes
 
 
+@lru_cache(maxsize=1_000)
 def methods_of(kind: type) -> frozenset[str]:
     if kind is TREE:
         return frozenset(name for t in (*CONTAINERS, *SCALARS) for name in dir(t))
     if kind is PLAIN:
         return frozenset(name for t in (*SCALARS, tuple) for name in dir(t))
     return frozenset(dir(kind))
+
+
+@lru_cache(maxsize=1_000)
+def plain_attribute(kind: type, name: str) -> tuple[bool, bool]:
+    """Whether plain data may have a method of this name, and whether it may have data under it."""
+    owners = (*SCALARS, tuple) if kind is PLAIN else (*CONTAINERS, *SCALARS)
+    found = [callable(getattr(owner, name)) for owner in owners if hasattr(owner, name)]
+    return True in found, False in found or not found
 
 
 def is_built_in(kind: type) -> bool:

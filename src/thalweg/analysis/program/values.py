@@ -113,7 +113,7 @@ class Func:
 
     site: Site
     node: ast.Lambda | ast.FunctionDef
-    frame: Any
+    frame: Any = field(compare=False)  # the site has its key
     scopes: tuple[tuple[tuple[str, Site], ...], ...] = ()  # of the comprehensions around it
 
 
@@ -184,6 +184,11 @@ def of(*types: type) -> Value:
 
 
 INT, FLOAT, STR, BOOL, BYTES, NONE, PLAINS = (of(t) for t in (int, float, str, bool, bytes, type(None), PLAIN))
+
+
+def joined(a: Value, b: Value) -> Value:
+    """What may be one of two."""
+    return a if b is a or b <= a else b if a <= b else join((a, b))
 
 
 def join(values: Iterable[Value]) -> Value:
