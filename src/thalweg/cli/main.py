@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from typer.exceptions import TyperException
 
+from thalweg.analysis.safety import check_safety
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
@@ -50,6 +51,7 @@ def _plan(
     graph: LogicalGraph, degree: int, fuse: str, file: Path | None, observe: Observer = lambda step: None
 ) -> PhysicalPlan:
     if file is not None:
+        check_safety(graph)
         return verify(parse_plan(file.read_text(), graph))
     return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
 
@@ -187,6 +189,7 @@ def check(
         print_json(
             {"plans": result.plans, "cuts": result.cuts, "tuples": result.tuples, "difference": result.difference}
             | {"divergence": result.divergence.as_json() if result.divergence else None}
+            | {"lie": result.lie.as_json() if result.lie else None}
         )
     else:
         _show_check(result)
@@ -198,6 +201,9 @@ def _show_check(result: CheckResult) -> None:
         rows = ", ".join(f"{n:,} at {sink}" for sink, n in result.sinks.items())
         out.print(f"same answer under {result.plans} plans and {result.cuts} ways to cut epochs")
         out.print(f"  {result.tuples:,} tuples in; tuples out: {rows}; compared bit for bit, order included")
+        return
+    if result.lie is not None:
+        err.print(str(result.lie), style="bold red", markup=False)
         return
     err.print(f"[bold red]different answers[/] after {result.plans} plans that agreed")
     err.print(result.difference, markup=False)

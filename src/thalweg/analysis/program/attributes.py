@@ -71,7 +71,9 @@ class Attributes(Builtins):
                 return self._of_class(item, kind.required.fields.python, name, node)
             case Known(value=held):
                 found = self._known_attribute(item, held, name, node)
-                missing = held is None if type(held) in SCALARS else not (isinstance(held, Logic) and item.root == STATE)
+                missing = (
+                    held is None if type(held) in SCALARS else not (isinstance(held, Logic) and item.root == STATE)
+                )
                 if not found and missing and item.root is not None:
                     return self.unknown(f"uses .{name}, which is not there yet", node, frozenset((item,)))
                 return found
