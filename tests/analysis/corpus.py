@@ -4,14 +4,14 @@
 is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, B008, PERF401, PERF402, PLW0602, SIM102, SIM108, SIM110, SIM113, RET504, RET505, C416, C419, RUF005
-# ruff: noqa: E731, RET508, PERF203, SIM105, C401, C414, B904, UP028, RUF015, N801, F841, RET503, RUF059
+# ruff: noqa: B006, PERF402, RET504
 # mypy: ignore-errors
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import datetime as dt
 import enum
 import functools
@@ -628,6 +628,13 @@ def used_up_iterator(t):
     return [{"k": t.k, "a": n} for n in numbers]
 
 
+@case("flat_map", "stateless", (0, 2), "k", "k")
+def iterator_used_up_by_a_function(t):
+    numbers = map(abs, (1, 2))
+    math.fsum(numbers)
+    return [{"k": t.k, "a": n} for n in numbers]
+
+
 @case("flat_map", "stateless", MANY, "k v", "k", "hash_order")
 def order_of_a_set(t):
     return [{"k": t.k, "a": v} for v in set(t.v)]
@@ -659,6 +666,7 @@ def chooses_a_port(t):
 
 TOTALS: dict[str, int] = {}
 SEEN: list[int] = []
+BOX: list[list[int]] = [[1], [2]]
 WINDOW = collections.deque(maxlen=3)
 GROUPS = collections.defaultdict(list)
 COUNT = 0
@@ -963,6 +971,68 @@ def heap_of_all(t):
     heapq.heappush(SEEN, t.a)
     return {"k": t.k, "a": SEEN[0]}
 
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
+def alias_through_operator_getitem(t):
+    operator.getitem(BOX, 0).append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
+def alias_in_a_shallow_copy(t):
+    copy.copy(BOX)[0].append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "stateless", ONE, "k a", "k", "reads_mutable")
+def deep_copy(t):
+    mine = copy.deepcopy(BOX)
+    mine[0].append(t.a)
+    return {"k": t.k, "a": len(mine)}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
+def alias_through_a_getter(t):
+    operator.itemgetter(0)(BOX).append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
+def alias_in_a_sum_of_lists(t):
+    sum([[BOX[0]]], [])[0].append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
+def alias_in_a_sorted_list(t):
+    for inner in sorted(BOX, key=len):
+        inner.append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates", why="writes helpers.LIMIT")
+def attribute_of_a_module(t):
+    helpers.LIMIT = t.a
+    return {"k": t.k, "a": 1}
+
+
+class Instances:
+    total = 0
+
+    def __call__(self, t):
+        type(self).total += t.a
+        return {"k": t.k, "a": type(self).total}
+
+    def other(self, t):
+        self.__class__.total += t.a
+        return {"k": t.k, "a": 1}
+
+
+case("map", "unknown", ONE, "k a", "k", "mutates", why="writes type(self).total")(Instances())
+case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="writes self.__class__.total")(Instances().other)
+case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the object")(
+    functools.partial(lambda held, t: {"k": t.k, "a": held.append(t.a) or 1}, [])
+)
 
 CHANCE = random.Random(7)
 

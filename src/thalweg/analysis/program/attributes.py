@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.builtin_calls import Builtins
-from thalweg.analysis.program.machine import Args
+from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.outside import NOT_THERE, class_attribute, own_attribute
 from thalweg.analysis.program.tables import LOGGING, is_built_in, methods_of, plain_attribute
 from thalweg.analysis.program.values import (
@@ -71,10 +71,7 @@ class Attributes(Builtins):
                 return self._of_class(item, kind.required.fields.python, name, node)
             case Known(value=held):
                 found = self._known_attribute(item, held, name, node)
-                missing = (
-                    held is None if type(held) in SCALARS else not (isinstance(held, Logic) and item.root == STATE)
-                )
-                if not found and missing and item.root is not None:
+                if not found and not _may_miss(item, held):
                     return self.unknown(f"uses .{name}, which is not there yet", node, frozenset((item,)))
                 return found
             case New(_, kind) | Part(_, kind) if not is_built_in(kind):
@@ -93,7 +90,10 @@ class Attributes(Builtins):
                 return frozenset((Anything(roots),))
             case Submit() | Bound() | Method():
                 return self.unknown(f"reads .{name} of a function", node, frozenset((item,)))
-        return join((self.get(item, name), self._of_built_in(item, name)))
+        found = join((self.get(item, name), self._of_built_in(item, name, node)))
+        if not found and tuple in (types_of(item) or ()):
+            return self.unknown(f"uses .{name} of a named tuple", node, frozenset((item,)))
+        return found
 
     def classes_of(self, item: Item) -> list[type]:
         match item:
@@ -107,9 +107,11 @@ class Attributes(Builtins):
                 return [kind.required.fields.python]
         return []
 
-    def _of_built_in(self, item: Item, name: str) -> Value:
+    def _of_built_in(self, item: Item, name: str, node: ast.AST) -> Value:
         found: list[Value] = []
         for kind in types_of(item) or ():
+            if issubclass(kind, BaseException):
+                return self.unknown(f"uses .{name} of an exception", node, frozenset((item,)))
             if kind in (PLAIN, TREE):
                 method, data = plain_attribute(kind, name)
                 found += [frozenset((Method(item, name),))] if method else []
@@ -123,7 +125,12 @@ class Attributes(Builtins):
             return NOTHING
         if outside.looks_up_itself(cls):
             return self.unknown(f"{cls.__name__} looks its attributes up itself", node, frozenset((item,)))
-        return self._bind(class_attribute(cls, name), item, cls, name, node)
+        if name == "__class__":
+            return frozenset((Known(cls, Root.of("the class", cls.__name__, cls)),))
+        found = self._bind(class_attribute(cls, name), item, cls, name, node)
+        if not found and name.startswith("__"):
+            return self.unknown(f"uses .{name} of a {cls.__name__}", node, frozenset((item,)))
+        return found
 
     def _bind(self, held: Any, receiver: Item, cls: type, name: str, node: ast.AST) -> Value:
         """A class's attribute as its object sees it."""
@@ -163,7 +170,7 @@ class Attributes(Builtins):
             root = Root.of("the attribute", f"{held.__name__}.{name}", own)
             return join((frozenset((Known(own, root),)) if own is not NOT_THERE else NOTHING, self.get(item, name)))
         if type(held) in SCALARS or is_built_in(type(held)):
-            return join((self.get(item, name), self._of_built_in(item, name)))
+            return join((self.get(item, name), self._of_built_in(item, name, node)))
         if not outside.is_python_class(type(held)) and not isinstance(held, enum.Enum):
             return frozenset((Method(item, name),))
         if outside.looks_up_itself(type(held)):
@@ -208,7 +215,7 @@ class Attributes(Builtins):
     def module_attribute(self, module: dict[str, Any], name: str, shown: str, node: ast.AST) -> Value:
         """A name of a module: an object that exists."""
         if name not in module:
-            return NOTHING
+            return self.unknown(f"uses {shown}, which is not there yet", node)
         held = module[name]
         self.notes.saw((module, name), self.reason(f"reads the global {shown}", node))
         root = None if isinstance(held, types.ModuleType) else Root.of("the global", shown, held)
@@ -230,3 +237,11 @@ class Attributes(Builtins):
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()
+
+
+def _may_miss(item: Known, held: object) -> bool:
+    """Whether an attribute that is not there now will not be there later: None is what a name holds until it is filled,
+    and a key's state gets attributes while it runs."""
+    if type(held) in SCALARS:
+        return held is not None or item.root is None
+    return isinstance(held, Logic) and item.root == STATE

@@ -1,28 +1,16 @@
-"""Methods of built-in types: what they change, what they give, and how long that is."""
+"""Methods of containers: what they change, what they give, and how long that is."""
 
 from __future__ import annotations
 
 import ast
 import collections
-import logging
 import random
 
-from thalweg.analysis.program.machine import ELEMENTS, KEYS, Args, Machine
+from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.machine import ELEMENTS, KEYS
+from thalweg.analysis.program.scalars import Scalars
 from thalweg.analysis.program.store import ANY_NUMBER, Count, less_one, plus
-from thalweg.analysis.program.tables import (
-    CLOCK_METHODS,
-    HASHER,
-    ITERATOR,
-    LIST_METHODS,
-    LOGGING,
-    MAPPINGS,
-    MUTATORS,
-    SETS,
-    STANDARD_STREAMS,
-    TEXT_METHODS,
-    is_built_in,
-    methods_of,
-)
+from thalweg.analysis.program.tables import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
 from thalweg.analysis.program.values import (
     BOOL,
     BYTES,
@@ -40,11 +28,10 @@ from thalweg.analysis.program.values import (
     New,
     Value,
     join,
-    of,
     only,
     types_of,
 )
-from thalweg.ir.facts import HASH_ORDER, IO, TIME
+from thalweg.ir.facts import HASH_ORDER
 
 _ADDS_ONE = frozenset(("append", "appendleft", "insert"))
 _TAKES_ONE = frozenset(("pop", "popleft", "popitem", "remove"))
@@ -55,7 +42,7 @@ _COMBINES = frozenset(("union", "intersection", "difference", "symmetric_differe
 _KEEPS_LENGTH = frozenset(("sort", "reverse", "rotate", "move_to_end"))
 
 
-class Containers(Machine):
+class Containers(Scalars):
     """Calls of methods of built-in types."""
 
     def call_method(self, receiver: Item, name: str, args: Args, node: ast.AST, *, surely: bool = True) -> Value:
@@ -72,40 +59,6 @@ class Containers(Machine):
         found = [self._method(receiver, kind, name, args, node, surely) for kind in kinds if name in methods_of(kind)]
         return join(found)
 
-    def _known_method(self, receiver: Known, name: str, args: Args, node: ast.AST) -> Value | None:
-        value = receiver.value
-        if isinstance(value, type):
-            if (value, name) in CLOCK_METHODS:
-                self.effect(TIME, f"looks at the clock: {value.__name__}.{name}()", node)
-                return PLAINS
-            if value in SCALARS or value in (dict, str, bytes):
-                return self.pure(PLAIN if value is not dict else TREE, f"{value.__name__}.{name}", args, node)
-            return None
-        if isinstance(value, logging.Logger) and name in LOGGING:
-            self.effect(IO, f"writes a log with {name}()", node)
-            return NONE
-        if any(value is stream for stream in STANDARD_STREAMS()) and name in ("write", "flush", "writelines"):
-            self.effect(IO, f"writes with {name}()", node)
-            return NONE
-        return None
-
-    def pure(self, result: type, name: str, args: Args, node: ast.AST) -> Value:
-        """A function of plain data."""
-        if not self.plain(*args.all()):
-            return self.unknown(f"{name} runs code of its arguments that cannot be read", node, *args.all())
-        self.look_into(args.all(), node)
-        if result is TREE:
-            return self.tree(node, name)
-        return frozenset(PLAINS) if result is PLAIN else of(result)
-
-    def look_into(self, values: list[Value], node: ast.AST) -> None:
-        """These are read as a whole."""
-        for item in self.reach(values):
-            if isinstance(item, Known):
-                self.place(item, node)
-            if (port := getattr(item, "port", None)) is not None and not isinstance(item, Given):
-                self.notes.read(port, None)
-
     def _method(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
         if isinstance(receiver, Known):
             self.place(receiver, node)
@@ -116,27 +69,6 @@ class Containers(Machine):
         if name in MUTATORS.get(kind, ()):
             return self._mutator(receiver, kind, name, args, node, surely)
         return self._accessor(receiver, kind, name, args, node)
-
-    def _scalar_method(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-        if kind is tuple and name in ("count", "index"):
-            return INT if self.plain(frozenset((receiver,)), *args.all()) else self._operators(name, args, node)
-        if name == "join":
-            parts = self.elements(args.at(0), node)
-            return STR if self.plain(parts) else self._operators(name, args, node)
-        if name == "sub" and not self.plain(args.at(0)):  # of a pattern, with a function
-            self.call(args.at(0), Args([PLAINS]), node)
-            return STR
-        if name in LIST_METHODS:
-            self.pure(PLAIN, name, args, node)
-            return self.made(list, node, PLAINS if kind not in (str, bytes) else of(kind), tag=name)
-        if kind is str and (name in TEXT_METHODS or name.startswith(("is", "starts", "ends"))):
-            self.pure(PLAIN, name, args, node)
-            return of(TEXT_METHODS.get(name, bool))
-        found = self.pure(PLAIN, name, args, node)
-        return STR if kind is str and found == PLAINS else found
-
-    def _operators(self, name: str, args: Args, node: ast.AST) -> Value:
-        return self.unknown(f"{name} runs code of its arguments that cannot be read", node, *args.all())
 
     def _from_iterator(self, receiver: Item, name: str, args: Args, node: ast.AST) -> Value:
         if name == "__next__":

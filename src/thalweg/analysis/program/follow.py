@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg.analysis.program import outside
-from thalweg.analysis.program.machine import ELEMENTS, Args, Frame, TooLong
+from thalweg.analysis.program.frames import Args, Frame
+from thalweg.analysis.program.machine import ELEMENTS, TooLong
 from thalweg.analysis.program.notes import Copied, Found, Notes
 from thalweg.analysis.program.statements import Statements
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Store, either

@@ -13,7 +13,8 @@ from typing import Any
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.calls import Calls
-from thalweg.analysis.program.machine import ELEMENTS, Args
+from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.machine import ELEMENTS
 from thalweg.analysis.program.values import ATOMS, NOTHING, Bound, Known, New, Root, Value, join, literal
 from thalweg.lang.tuples import Tuple, plain
 

@@ -69,7 +69,9 @@ _add(PLAIN, _public(zlib) + _public(colorsys) + [string.capwords, struct.pack, s
 _add(PLAIN, [*_public(statistics), os.path.join, os.path.basename, os.path.dirname, os.path.normpath])
 _add(PLAIN, [decimal.Decimal, fractions.Fraction, uuid.UUID, uuid.uuid3, uuid.uuid5, json.dumps])
 _add(PLAIN, [dt.datetime, dt.date, dt.time, dt.timedelta, dt.timezone, time.sleep, re.compile, re.escape])
-_add(PLAIN, [re.match, re.fullmatch, re.search, bisect.bisect, bisect.bisect_left, bisect.bisect_right])
+_add(
+    PLAIN, [re.match, re.fullmatch, re.search, re.sub, re.subn, bisect.bisect, bisect.bisect_left, bisect.bisect_right]
+)
 _add(TREE, [json.loads, struct.unpack, struct.unpack_from, re.findall, re.split, re.finditer, statistics.quantiles])
 _add(TREE, [os.path.split, os.path.splitext, textwrap.wrap, statistics.multimode, copy.copy, copy.deepcopy])
 _add(TREE, [*_public(urllib.parse, without=("clear_cache",)), math.frexp, math.modf])

@@ -141,9 +141,8 @@ class Super:
     receiver: Item
 
 
-@dataclass(frozen=True, slots=True)
 class Submit:
-    """The function that emits."""
+    """The function that emits; there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +160,9 @@ UNKNOWN: Value = frozenset((Anything(),))
 SUBMIT = Submit()
 
 ATOMS = (int, float, str, bytes, bool, complex, type(None), type(Ellipsis))
-SCALARS: tuple[type, ...] = (
-    *ATOMS,
-    decimal.Decimal,
-    fractions.Fraction,
-    dt.date,
-    dt.datetime,
-    dt.time,
-    dt.timedelta,
-    dt.timezone,
-    uuid.UUID,
-    range,
-    slice,
-    re.Match,
-    re.Pattern,
-)
+_TIMES = (dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone)
+_NUMBERS = (decimal.Decimal, fractions.Fraction)
+SCALARS: tuple[type, ...] = (*ATOMS, *_TIMES, *_NUMBERS, uuid.UUID, range, slice, re.Match, re.Pattern)
 MANY = 12
 
 
