@@ -1,7 +1,7 @@
 """Small functions and classes as users write them, with the facts that must be found of each.
 
-`state` is "stateless", "unknown", "one" (one state for all tuples) or the key. Effects are all of them. A wrong "unknown"
-is a weakness, a wrong "stateless" would be a bug.
+`state` is "stateless", "unknown", "one" (one state for all tuples) or the key. Effects are all of them. A wrong
+"unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
 # ruff: noqa: B006, PERF402, RET504

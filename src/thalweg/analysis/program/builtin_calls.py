@@ -22,7 +22,20 @@ from thalweg.analysis.program.tables import (
     module_of,
     pure_result,
 )
-from thalweg.analysis.program.values import BOOL, NOTHING, PLAIN, PLAINS, STR, Value
+from thalweg.analysis.program.values import (
+    BOOL,
+    NOTHING,
+    PLAIN,
+    PLAINS,
+    SCALARS,
+    STR,
+    TREE,
+    Item,
+    Known,
+    Value,
+    join,
+    types_of,
+)
 from thalweg.ir.facts import HASH_ORDER, IO, RANDOMNESS, UNKNOWN_CALL
 
 _REFUSED = (exec, eval, compile, __import__, globals, locals, breakpoint, delattr, vars, dir)
