@@ -4,7 +4,7 @@
 "unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, PERF402, RET504
+# ruff: noqa: B006, B012, PERF402, RET504, RUF017
 # mypy: ignore-errors
 
 from __future__ import annotations

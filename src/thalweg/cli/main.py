@@ -11,6 +11,7 @@ from rich.console import Console
 from typer.exceptions import TyperException
 
 from thalweg.analysis.safety import check_safety
+from thalweg.analysis.show import facts_json, facts_text
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
@@ -123,6 +124,7 @@ def explain_command(
     plan: PlanFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
+    facts: Annotated[bool, typer.Option("--facts", help="also what is known of each operator, and why")] = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -137,17 +139,22 @@ def explain_command(
         thalweg explain app.py --degree 4 --verbose
 
         thalweg explain app.py --mermaid > plan.mmd
+
+        thalweg explain app.py --facts
     """
-    if as_mermaid and (json_output or verbose):
-        raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json and --verbose")
+    if as_mermaid and (json_output or verbose or facts):
+        raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
     steps: list[Step] = []
     made = _plan(_graph(app, param), degree, fuse, plan, steps.append)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
-        print_json({**explain_json(made), **({"passes": steps_json(steps)} if verbose else {})})
+        more = {"passes": steps_json(steps)} if verbose else {}
+        print_json({**explain_json(made), **more, **({"facts": facts_json(made.graph)} if facts else {})})
     else:
         out.print(explain(made), end="", markup=False)
+        if facts:
+            out.print(f"\n{facts_text(made.graph)}", end="", markup=False)
         if verbose:
             shown = explain_steps(steps) if steps else f"no pass ran: the plan is that of {plan}\n"
             out.print(f"\n{shown}", end="", markup=False)
