@@ -69,6 +69,8 @@ class Assignments(Patterns):
             case ast.Attribute(value=owner):
                 objects = self.expr(owner)
                 self.mutate(objects, f"deletes {ast.unparse(target)}", target)
+                if any(cls.__delattr__ is not object.__delattr__ for item in objects for cls in self.classes_of(item)):
+                    self.unknown("deletes an attribute with code of its own", target, objects)
             case ast.Subscript(value=owner, slice=index):
                 self.expr(index)
                 objects = self.expr(owner)

@@ -57,8 +57,7 @@ class Builtins(Makers):
             return self.change_heap(function, args, node)
         if (found := effect_of(function)) is not None:
             self.effect(found[0], f"calls {found[1]}", node)
-            self.look_into(args.all(), node)
-            return PLAINS
+            return self.pure(PLAIN, found[1], args, node)
         if (result := pure_result(function)) is not None:
             return self._pure(function, result, args, node)
         return self._by_module(function, args, node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Iterator
 from typing import Any
 
 from thalweg.analysis.program import outside
@@ -37,6 +38,7 @@ from thalweg.analysis.program.values import (
     types_of,
 )
 from thalweg.ir.facts import HASH_ORDER
+from thalweg.ir.types import AttributeType
 
 
 class Contents(Machine):
@@ -48,8 +50,10 @@ class Contents(Machine):
 
     def _plain(self, item: Item) -> bool:
         match item:
-            case Of() | Given() | Row(port=-1):
+            case Of():
                 return True
+            case Given(given):
+                return all(cls is None or not outside.own_operators(cls) for cls in _classes(given))
             case New(_, kind) | Part(_, kind):
                 return is_built_in(kind) or self.without_operators(kind)
             case Known(value=value):
@@ -145,7 +149,10 @@ class Contents(Machine):
         method = self.get_attribute(value, "__iter__", node) if not isinstance(item, Anything) else NOTHING
         if method and all(isinstance(m, Bound) for m in method):
             made = self.call(method, Args(), node)
-            return self.elements(frozenset(i for i in made if i != item), node)
+            found = self.elements(made - value, node)
+            if item in made:  # it is its own iterator
+                found = join((found, self.call(self.get_attribute(value, "__next__", node), Args(), node)))
+            return found
         return self.unknown("iterates over something that cannot be read", node, value)
 
     def length(self, value: Value) -> Count:
@@ -165,3 +172,11 @@ class Contents(Machine):
             case Known(value=None):
                 return 0, 0
         return ANY_NUMBER
+
+
+def _classes(kind: AttributeType) -> Iterator[type | None]:
+    """The user's classes of the tuples in a value."""
+    while kind.item is not None:
+        kind = kind.item
+    if kind.fields is not None:
+        yield from kind.fields.classes()

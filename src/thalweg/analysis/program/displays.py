@@ -13,6 +13,7 @@ from thalweg.analysis.program.store import ANY_NUMBER, Count, meet, plus, widene
 from thalweg.analysis.program.tables import ITERATOR
 from thalweg.analysis.program.values import NOTHING, Given, Known, New, Row, Value, join, literal, only
 
+TURNS = 12  # of a loop until it is given up
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _KINDS: dict[type[ast.AST], type] = {
     ast.ListComp: list,
@@ -115,7 +116,7 @@ class Displays(Names):
         scope.update({name: (self.frame.key, id(node)) for name in names})
         head = self.store
         inner: Count = ANY_NUMBER
-        for turn in range(4):
+        for turn in range(TURNS):
             if head is None:
                 break
             self.store = head.copy()
@@ -127,6 +128,8 @@ class Displays(Names):
             if after is None or after.same(head):
                 break
             head = widened(head, after) if turn else after
+        else:
+            self.unknown("has a loop that cannot be followed to its end", node)
         self.store = head
         if generator.ifs:
             inner = (0, inner[1])

@@ -29,6 +29,8 @@ from thalweg.analysis.program.values import (
     types_of,
 )
 
+MOST = 8  # calls of a fold until it is given up
+
 
 class Makers(Containers):
     """Makes containers and iterators."""
@@ -94,16 +96,14 @@ class Makers(Containers):
         name = getattr(function, "__name__", "")
         if function is functools.reduce:
             held = self.elements(args.at(1), node)
-            start = args.at(2)
-            first = self.call(args.at(0), Args([join((held, start)), held]), node)
-            return join((start, held, self.call(args.at(0), Args([join((held, start, first)), held]), node)))
+            return self._folded(args.at(0), join((held, args.at(2))), [held], node)
         if name not in dir(itertools):
             return None
         callables = [v for v in args.all() if any(self.is_callable(i) for i in v)]
         data = [self.elements(v, node) for v in args.all() if v not in callables and v != NONE and not _is_number(v)]
         held = join((*data, INT if name == "count" else NOTHING))
         for f in callables:
-            held = join((held, self.call(f, Args([held or PLAINS] * _arity(name)), node)))
+            held = self._folded(f, held or PLAINS, [held or PLAINS] if name == "accumulate" else [], node)
         if name in ("count", "repeat"):
             held = join((held, *args.all(), PLAINS))
         nested = name in (
@@ -124,6 +124,16 @@ class Makers(Containers):
                 held = self.made(tuple, node, held | PLAINS, tag="pair")
         return self.made(ITERATOR, node, held, tag=name)
 
+    def _folded(self, function: Value, start: Value, others: list[Value], node: ast.AST) -> Value:
+        """A function that is called with its own results, until it gives nothing new."""
+        found = start
+        for _ in range(MOST):
+            more = join((found, self.call(function, Args([found, *others]), node)))
+            if more == found:
+                return found
+            found = more
+        return self.unknown("has a fold that cannot be followed to its end", node, found)
+
     def is_callable(self, item: Any) -> bool:
         if isinstance(item, Known):
             return callable(item.value)
@@ -137,7 +147,3 @@ def among(function: object, table: Iterable[object]) -> bool:
 
 def _is_number(value: Value) -> bool:
     return bool(value) and all(set(types_of(item) or (object,)) <= {int, float, type(None)} for item in value)
-
-
-def _arity(name: str) -> int:
-    return 2 if name == "accumulate" else 1

@@ -37,7 +37,8 @@ class Objects(Calls):
             defaults = {n: self._default_of(cls, n, v) for n, v in getattr(cls, "_field_defaults", {}).items()}
             return self._of_fields(tuple, list(cls._fields), defaults, args, node)
         metaclass_is_plain = type(cls) in (type, abc.ABCMeta, type(Tuple))
-        if not metaclass_is_plain or not outside.is_python_class(cls) or cls.__new__ is not object.__new__:
+        strange = cls.__new__ is not object.__new__ or hasattr(cls, "__del__")
+        if strange or not metaclass_is_plain or not outside.is_python_class(cls):
             return self._strange(cls, args, node)
         init = outside.class_attribute(cls, "__init__")
         if (

@@ -47,6 +47,7 @@ class Scalars(Contents):
             return None
         if isinstance(value, logging.Logger) and name in LOGGING:
             self.effect(IO, f"writes a log with {name}()", node)
+            self.pure(PLAIN, name, args, node)
             return NONE
         if any(value is stream for stream in STANDARD_STREAMS()) and name in ("write", "flush", "writelines"):
             self.effect(IO, f"writes with {name}()", node)
