@@ -1034,6 +1034,66 @@ case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the object
     functools.partial(lambda held, t: {"k": t.k, "a": held.append(t.a) or 1}, [])
 )
 
+
+@case("flat_map", "unknown", MANY, (), (), "mutates unknown_call reads_mutable", why="takes from the global ROWS")
+def gives_an_iterator_away(t):
+    return ROWS
+
+
+ROWS = iter([])
+
+
+class Lazy:
+    """Its attributes run code when the engine reads them."""
+
+    def __init__(self, k):
+        self.k = k
+
+    @property
+    def a(self):
+        SEEN.append(1)
+        return len(SEEN)
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def result_with_a_property(t):
+    return Lazy(t.k)
+
+
+class Asked:
+    def __bool__(self):
+        SEEN.append(1)
+        return True
+
+
+@case("filter", "unknown", MAYBE, (), ALL, "mutates reads_mutable", why="the global SEEN")
+def result_that_is_asked(t):
+    return Asked()
+
+
+class Stepping:
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        SEEN.append(1)
+        raise StopIteration
+
+
+@case("flat_map", "unknown", MANY, (), ALL[:2], "mutates reads_mutable", why="the global SEEN")
+def result_with_its_own_steps(t):
+    return Stepping()
+
+
+@case("map", "unknown", ONE, "k v", "k", "mutates reads_mutable", why="the global SEEN")
+def fold_with_a_function(t):
+    def step(total, value):
+        SEEN.append(value)
+        return total + value
+
+    return {"k": t.k, "a": functools.reduce(step, t.v, 0)}
+
+
 CHANCE = random.Random(7)
 
 

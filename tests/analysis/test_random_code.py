@@ -13,7 +13,7 @@ import pytest
 
 import thalweg as tw
 from tests.analysis.random_code import Writer, compiled
-from thalweg.analysis.program.follow import follow_function
+from thalweg.analysis.program.follow import TUPLES, follow_function
 from thalweg.analysis.program.notes import Found
 from thalweg.errors import Where
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, NOT_STATELESS
@@ -80,7 +80,7 @@ def _outside(module: dict[str, Any], function: Any, captured: list[int]) -> str:
 def check(seed: int) -> Found:
     source = Writer(seed).source()
     function, _ = compiled(source, seed)["make"]()
-    found = follow_function(function, [In.tuple_type], Where("here.py", 1))
+    found = follow_function(function, [In.tuple_type], Where("here.py", 1), use=TUPLES, output=In.tuple_type)
     kinds = {effect.kind for effect in found.notes.effects}
     orders = [list(range(5)), [4, 3, 2, 1, 0], Random(seed).sample(range(5), 5), [2]]
     runs = [run(source, seed, order) for order in orders]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.analysis.program.follow import follow_code, follow_function, follow_logic, follow_values
+from thalweg.analysis.program.follow import TRUTH, TUPLE, TUPLES, VALUE, follow_code, follow_function, follow_logic
 from thalweg.analysis.program.notes import Found, Notes
 from thalweg.analysis.program.values import INT, UNKNOWN, Given, New, Row, Value
 from thalweg.errors import Where
@@ -15,7 +15,20 @@ from thalweg.ir.endpoints import Beacon
 from thalweg.ir.expr import Record
 from thalweg.ir.facts import NOT_STATELESS, STATELESS
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Aggregate, Fold, Function, MapBatches, Operator, Process, Source
+from thalweg.ir.operators import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Fold,
+    Function,
+    Map,
+    MapBatches,
+    Operator,
+    Process,
+    Punctor,
+    Source,
+    StreamRef,
+)
 from thalweg.ir.types import TupleType
 from thalweg.library.aggregate import WindowAggregate
 from thalweg.library.apply import ApplyConfig
@@ -24,6 +37,7 @@ from thalweg.library.loop import Loop
 from thalweg.library.select import Code
 
 INSIDE = "thalweg.library"
+_USES: dict[type[Operator], str] = {Map: TUPLE, FlatMap: TUPLES, Filter: TRUTH, Punctor: TRUTH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +66,28 @@ def followed(operator: Operator, inputs: tuple[TupleType, ...]) -> list[Followed
 def _followed(operator: Operator, inputs: tuple[TupleType, ...]) -> Iterator[Followed]:
     match operator:
         case Process(logic=Code() as code):
-            found = follow_code(code.config, code.state, inputs[0], operator.results, operator.where)
+            found = follow_code(
+                code.config, code.state, inputs[0], operator.outputs[: operator.results], operator.where
+            )
             yield _of(found, operator.where, code.config, main=True)
         case Process(logic=logic) if type(logic).__module__.startswith(INSIDE):
             yield from _in_library(operator, inputs)
         case Process(logic=logic):
-            yield Followed(follow_logic(logic, inputs, operator.results, operator.where), operator.where, main=True)
+            found = follow_logic(logic, inputs, operator.outputs[: operator.results], operator.where)
+            yield Followed(found, operator.where, main=True)
         case Source(endpoint=Beacon(function=function)):
-            yield _of(follow_values(function, [INT], operator.where), operator.where, function, main=True)
+            found = follow_function(function, [INT], operator.where, use=TUPLE, output=operator.outputs[0])
+            yield _of(found, operator.where, function, main=True)
         case Aggregate(folds=folds):
             yield from _in_folds(folds, inputs[0], operator.where)
         case MapBatches(function=function):
-            found = follow_values(function.callable, [UNKNOWN], operator.where)
+            found = follow_function(function.callable, [UNKNOWN], operator.where)
             yield _of(found, operator.where, function.callable, main=True)
         case _:
             own = getattr(operator, "function", None)
             if isinstance(own, Function) and own.expr is None:
-                found = follow_function(own.callable, inputs[:1], operator.where)
+                use = _USES.get(type(operator), VALUE)
+                found = follow_function(own.callable, inputs[:1], operator.where, use=use, output=operator.outputs[0])
                 yield _of(found, operator.where, own.callable, main=True)
 
 
@@ -81,22 +100,20 @@ def _in_library(operator: Process, inputs: tuple[TupleType, ...]) -> Iterator[Fo
     elif isinstance(config, ApplyConfig):
         if not type(config.function).__module__.startswith(INSIDE):
             rows: Value = frozenset((Row(inputs[0], -1),))
-            yield _of(follow_values(config.function, [_LIST], where, {_LIST: rows}), where, config.function)
+            found = follow_function(
+                config.function, [_LIST], where, use=TUPLES, output=operator.outputs[0], holding={_LIST: rows}
+            )
+            yield _of(found, where, config.function)
     elif isinstance(logic, WindowAggregate):
         yield from _in_folds(logic.config.folds, inputs[0], where)
     elif isinstance(logic, Loop):
-        known = {s: t for o in logic.config.operators for s, t in zip(_streams(o), o.outputs, strict=True)}
-        entries = dict(zip(((n, p) for n, p in logic.config.entries), inputs, strict=True))
-        for inner in logic.config.operators:
-            kinds = tuple(
-                entries.get((inner.name, port)) or known.get((s.operator, s.port)) or inputs[0]
-                for port, s in enumerate(inner.inputs)
-            )
-            yield from (replace(one, main=False) for one in _followed(inner, kinds))
-
-
-def _streams(operator: Operator) -> list[tuple[str, int]]:
-    return [(operator.name, port) for port in range(len(operator.outputs))]
+        loop = logic.config
+        known = {StreamRef(o.name, port): kind for o in loop.operators for port, kind in enumerate(o.outputs)}
+        known[loop.back] = known[loop.fed]
+        entries = dict(zip(loop.entries, inputs, strict=True))
+        for inner in loop.operators:
+            kinds = [entries.get((inner.name, port)) or known[s] for port, s in enumerate(inner.inputs)]
+            yield from (replace(one, main=False) for one in _followed(inner, tuple(kinds)))
 
 
 def _predicate(predicate: Any, inputs: tuple[TupleType, ...], where: Where) -> Iterator[Followed]:
@@ -105,7 +122,7 @@ def _predicate(predicate: Any, inputs: tuple[TupleType, ...], where: Where) -> I
     parts = [predicate.first, predicate.second] if hasattr(predicate, "first") else [predicate]
     for part in parts:
         if not isinstance(part, Band):
-            yield _of(follow_function(part, inputs, where), where, part)
+            yield _of(follow_function(part, inputs, where, use=TRUTH), where, part)
 
 
 def _in_folds(folds: tuple[Fold, ...], kind: TupleType, where: Where) -> Iterator[Followed]:
@@ -117,7 +134,7 @@ def _in_folds(folds: tuple[Fold, ...], kind: TupleType, where: Where) -> Iterato
             expr = fold.argument.expr if fold.argument is not None else None
             exact = expr is not None and not isinstance(expr, Record)
             values: Value = frozenset((Given(expr.type, "", -1),)) if exact else UNKNOWN  # type: ignore[union-attr]
-            yield _of(follow_values(fold.function, [_LIST], where, {_LIST: values}), where, fold.function)
+            yield _of(follow_function(fold.function, [_LIST], where, holding={_LIST: values}), where, fold.function)
 
 
 # A list that a function gets for itself alone.

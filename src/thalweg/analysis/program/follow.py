@@ -21,7 +21,6 @@ from thalweg.analysis.program.values import (
     SUBMIT,
     Anything,
     Bound,
-    Given,
     Item,
     Known,
     New,
@@ -44,7 +43,7 @@ ROUNDS = 12  # until what is held in memory does not change any more
 class Follower(Statements):
     """Follows one function or one operator class, until nothing new is found."""
 
-    def __init__(self, where: Where, outputs: int) -> None:
+    def __init__(self, where: Where, outputs: Sequence[TupleType]) -> None:
         super().__init__()
         self.where, self.outputs = where, outputs
         self.node = ast.Pass(lineno=where.line, col_offset=0)
@@ -81,42 +80,52 @@ class Follower(Statements):
     def emit(self, args: Args, node: ast.AST) -> Value:
         """`submit(value, port)`."""
         chosen = literal(args.at(1, "port")) if args.at(1, "port") else Known(0)
-        ports = range(self.outputs)
+        ports = range(len(self.outputs))
         known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
         copied = self.copied_of(args.at(0, "value"))
         for port in ports:
             if known and chosen is not None and chosen.value != port:
                 continue
             self.notes.emit(port, copied)
+            self.unpacked(args.at(0, "value"), port)
             if self.store is not None:
                 self.store.emit(port, (1, 1) if known else (0, 1))
         self.touch()
         return frozenset((Known(None),))
 
+    def unpacked(self, value: Value, port: int) -> None:
+        """An emitted tuple is taken apart: reading attributes of an object may run its code."""
+        for item in value:
+            own = isinstance(item, New | Part) and not is_built_in(item.type)
+            if own or (
+                isinstance(item, Known) and not outside.is_fixed(item.value) and not outside.is_plain(item.value)
+            ):
+                for name in self.outputs[port].names:
+                    self.get_attribute(frozenset((item,)), name, self.node)
 
-def follow_function(function: Callable[..., Any], inputs: Sequence[TupleType], where: Where) -> Found:
-    """A function of one tuple of each input (`filter`, `map`, a join's predicate …), by what it returns."""
-    rows: list[Value] = [frozenset((Row(kind, port),)) for port, kind in enumerate(inputs)]
-    return _of_values(function, rows, where, {})
+
+# What is done with the result of a function.
+TRUTH, TUPLE, TUPLES, VALUE = "truth", "tuple", "tuples", "value"
 
 
-def follow_values(
+def follow_function(
     function: Callable[..., Any],
-    arguments: Sequence[Value],
+    arguments: Sequence[TupleType | Value],
     where: Where,
+    *,
+    use: str = VALUE,
+    output: TupleType | None = None,
     holding: Mapping[Value, Value] | None = None,
 ) -> Found:
-    """A function of something else than tuples; `holding`: what lists among the arguments hold."""
-    return _of_values(function, arguments, where, holding or {})
-
-
-def _of_values(
-    function: Callable[..., Any], arguments: Sequence[Value], where: Where, holding: Mapping[Value, Value]
-) -> Found:
-    machine = Follower(where, 0)
-    for owner, held in holding.items():
+    """A function, by what it returns. Its arguments are a tuple of each input, or other values; `holding`: what lists
+    among them hold. `use`: what is done with the result; that may run code of the user's, too."""
+    machine = Follower(where, () if output is None else (output,))
+    for owner, held in (holding or {}).items():
         for item in owner:
             machine.put(item, ELEMENTS, held)
+    given: list[Value] = [
+        frozenset((Row(kind, port),)) if isinstance(kind, TupleType) else kind for port, kind in enumerate(arguments)
+    ]
     length: Count = ANY_NUMBER
     returned: Copied | None = None
     elements: Copied | None = None
@@ -124,19 +133,19 @@ def _of_values(
 
     def once() -> None:
         nonlocal length, returned, elements, sure
-        found = machine.enter(frozenset((Known(function),)), arguments)
+        found = machine.enter(frozenset((Known(function),)), given)
         if machine.store is None:
             length = (0, 0)  # it always raises
             return
         sure = sure and not any(isinstance(i, Anything) for i in found)
-        returned = machine.copied_of(found)
-        length = _length(machine, found)
-        elements = machine.copied_of_elements(found)
-        if not all(isinstance(i, New | Known | Row | Given | Of | Part) for i in found):
-            returned = elements = {}
-        machine.elements(found, machine.node) if _iterable(found) else None
-        if any(isinstance(i, Anything) for i in found):
-            machine.notes.read(0, None)
+        returned, elements, length = machine.copied_of(found), machine.copied_of_elements(found), machine.length(found)
+        match use:
+            case "truth":
+                machine.truth(found, machine.node)
+            case "tuple":
+                machine.unpacked(found, 0)
+            case "tuples":
+                machine.unpacked(machine.elements(found, machine.node), 0)
 
     machine.rounds(once)
     if machine.gave_up:
@@ -144,19 +153,9 @@ def _of_values(
     return Found(machine.notes, {}, {}, length, returned, elements, sure)
 
 
-def _iterable(value: Value) -> bool:
-    return all(isinstance(i, New) and is_built_in(i.type) for i in value) and bool(value)
-
-
-def _length(machine: Follower, value: Value) -> Count:
-    found: Count | None = None
-    for item in value:
-        one = machine.length(frozenset((item,)))
-        found = one if found is None else either(found, one)
-    return ANY_NUMBER if found is None else found
-
-
-def follow_code(function: Callable[..., Any], state: object, kind: TupleType, outputs: int, where: Where) -> Found:
+def follow_code(
+    function: Callable[..., Any], state: object, kind: TupleType, outputs: Sequence[TupleType], where: Where
+) -> Found:
     """A function of a tuple, the key's state and `submit`; what it returns, if anything, is the new state."""
     machine = Follower(where, outputs)
     holder = Known([], STATE)
@@ -178,7 +177,7 @@ def follow_code(function: Callable[..., Any], state: object, kind: TupleType, ou
     return Found(machine.notes, counts, copied, sure=machine.notes.hidden is None)
 
 
-def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: int, where: Where) -> Found:
+def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[TupleType], where: Where) -> Found:
     """An operator class, by the object that is every key's first state. Marks and the end are followed for what they
     do to the state; only what tuples make it emit is counted."""
     machine = Follower(where, outputs)
@@ -224,15 +223,6 @@ def _shared(machine: Follower, made: Value) -> Value:
 def _count(machine: Follower, counts: dict[int, Count]) -> None:
     if machine.store is None:
         return
-    for port in range(machine.outputs):
+    for port in range(len(machine.outputs)):
         one = machine.store.counts.get(port, (0, 0))
         counts[port] = one if port not in counts else either(counts[port], one)
-
-
-def nothing_known(where: Where, text: str) -> Found:
-    notes = Notes()
-    reason = Reason(text, where)
-    notes.effect(UNKNOWN_CALL, reason)
-    notes.hidden = reason
-    notes.read(0, None)
-    return Found(notes, {}, {})
