@@ -52,6 +52,10 @@ def sel(found: Facts) -> list[str]:
     return [str(s) for s in found.selectivity]
 
 
+def _with_letters(made: Stream) -> tuple[Stream, ...]:
+    return made, made.dead_letters
+
+
 TICK = {n: n for n in ("symbol", "price", "volume", "time")}
 minute = dt.timedelta(minutes=1)
 
@@ -73,7 +77,7 @@ MODELS: list[tuple[str, Any, str, list[str], Any]] = [
     ),
     (
         "map that cannot fail",
-        lambda a, b: a.map(lambda t: {"v": t.volume}, on_error="dead_letter", name="op"),
+        lambda a, b: _with_letters(a.map(lambda t: {"v": t.volume}, on_error="dead_letter", name="op")),
         "stateless",
         ["1", "0..1"],
         {"v": "volume"},

@@ -42,7 +42,7 @@ class Row:
         return self.held[name]
 
 
-TUPLES = [("x", 0, 1), ("y", 3, 2), ("x", 1, 0), ("z", 2, 5), ("y", 3, 2)]
+ROWS = [("x", 0, 1), ("y", 3, 2), ("x", 1, 0), ("z", 2, 5), ("y", 3, 2)]
 
 
 def outcome(function: Any, row: Row) -> Any:
@@ -65,7 +65,7 @@ def run(source: str, seed: int, order: list[int]) -> tuple[dict[int, Any], dict[
     found: dict[int, Any] = {}
     reads: dict[int, set[str]] = {}
     for index in order:
-        row = Row(*TUPLES[index])
+        row = Row(*ROWS[index])
         found[index] = outcome(function, row)
         reads[index] = row.read
     return found, reads, before != _outside(module, function, captured)
@@ -93,7 +93,7 @@ def check(seed: int) -> Found:
         assert kinds & set(NOT_STATELESS), shown
     for results, reads, _ in runs:
         for index, result in results.items():
-            _check_result(found, result, TUPLES[index], shown)
+            _check_result(found, result, ROWS[index], shown)
             known = found.notes.reads.get(0, set())
             assert known is None or reads[index] <= known, f"it reads {reads[index]}, not only {known}\n{shown}"
     return found

@@ -55,7 +55,7 @@ class Declared:
 
 def declared_of_function(function: Any) -> Declared | None:
     """What is declared of a function, a callable object, or the function of a `partial`."""
-    while isinstance(function, functools.partial):
+    while isinstance(function, functools.partial) and not hasattr(function, _ATTRIBUTE):
         function = function.func
     declared, code = getattr(function, _ATTRIBUTE, (None, None))
     return declared if getattr(function, "__code__", None) is code else None

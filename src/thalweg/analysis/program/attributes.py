@@ -227,7 +227,8 @@ class Attributes(Builtins):
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
         self.mutate(value, f"writes {shown}", node)
         for item in value:
-            for cls in self.classes_of(item) if not (isinstance(item, Known) and type(item.value) is type) else ():
+            simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
+            for cls in () if simple else self.classes_of(item):
                 held = class_attribute(cls, name)
                 if isinstance(held, property) and held.fset is not None:
                     self.call(frozenset((Bound(held.fset, item),)), Args([new]), node)

@@ -165,11 +165,17 @@ class Displays(Names):
         return found
 
     def copied_of_elements(self, value: Value) -> Copied | None:
-        """The same of the elements of a value."""
+        """The same of the elements of a value. Only of containers of this call it is known what they hold."""
         found: Copied | None = None
         for item in value:
-            own = isinstance(item, New) and item in self.yielded
-            found = both(found, self.yielded[item] if own else self.copied_of(self.contents(item)))  # type: ignore[index]
+            if isinstance(item, Known) and item.value is None:
+                continue  # no tuples: it is refused
+            one: Copied | None = {}
+            if isinstance(item, New) and item in self.yielded:
+                one = self.yielded[item]
+            elif isinstance(item, New) and item.type in (list, tuple, ITERATOR):
+                one = self.copied_of(self.contents(item))
+            found = both(found, one)
         return found
 
 

@@ -97,9 +97,8 @@ class Follower(Statements):
         """An emitted tuple is taken apart: reading attributes of an object may run its code."""
         for item in value:
             own = isinstance(item, New | Part) and not is_built_in(item.type)
-            if own or (
-                isinstance(item, Known) and not outside.is_fixed(item.value) and not outside.is_plain(item.value)
-            ):
+            known = isinstance(item, Known) and not (outside.is_fixed(item.value) or outside.is_plain(item.value))
+            if own or known:
                 for name in self.outputs[port].names:
                     self.get_attribute(frozenset((item,)), name, self.node)
 

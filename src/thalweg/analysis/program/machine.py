@@ -202,7 +202,8 @@ class Machine:
         for item in value:
             match item:
                 case Known(value=held, root=root) if type(held) not in SCALARS:
-                    self._change(root or Root.of("the object", "", held), (held, ""), what, node)
+                    name = getattr(held, "__name__", type(held).__name__)
+                    self._change(root or Root.of("the object", name, held), (held, ""), what, node)
                 case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
                     self._change(root, (root.held, ""), what, node)
                 case Row():

@@ -56,8 +56,10 @@ def _add(result: type, functions: Iterable[object]) -> None:
 
 
 def _public(module: ModuleType, *, without: Iterable[str] = ()) -> list[object]:
+    """The functions of a module, without those that it only imports."""
     names = [n for n in vars(module) if not n.startswith("_") and n not in without]
-    return [f for f in (getattr(module, n) for n in names) if callable(f) and not isinstance(f, type)]
+    found = [f for f in (getattr(module, n) for n in names) if callable(f) and not isinstance(f, type)]
+    return [f for f in found if getattr(f, "__module__", "") in (module.__name__, f"_{module.__name__}")]
 
 
 _add(int, [len, ord, hash, id])
@@ -84,7 +86,7 @@ _CLOCKS = [n for n in vars(time) if callable(getattr(time, n)) and not n.startsw
 for _name in _CLOCKS:
     if _name not in ("sleep", "struct_time", "strptime", "mktime"):
         _effects[id(getattr(time, _name))] = getattr(time, _name), TIME, f"time.{_name}()"
-for _f in (*_public(secrets), uuid.uuid1, uuid.uuid4, os.urandom):
+for _f in (*_public(secrets), secrets.choice, secrets.randbits, uuid.uuid1, uuid.uuid4, os.urandom):
     _effects[id(_f)] = _f, RANDOMNESS, f"{_f.__module__}.{getattr(_f, '__name__', '')}()"
 for _f in (logging.debug, logging.info, logging.warning, logging.error, logging.exception, logging.log):
     _effects[id(_f)] = _f, IO, f"logging.{_f.__name__}()"
