@@ -978,6 +978,14 @@ def alias_through_operator_getitem(t):
     return {"k": t.k, "a": 1}
 
 
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global SEEN")
+def alias_by_update(t):
+    held = {}
+    held.update(seen=SEEN)
+    held["seen"].append(t.a)
+    return {"k": t.k, "a": 1}
+
+
 @case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global BOX")
 def alias_in_a_shallow_copy(t):
     copy.copy(BOX)[0].append(t.a)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.outside import class_attribute
 from thalweg.analysis.program.patterns import Patterns
 from thalweg.analysis.program.values import NOTHING, UNKNOWN, Known, New, Value, only
 
@@ -69,7 +70,8 @@ class Assignments(Patterns):
             case ast.Attribute(value=owner):
                 objects = self.expr(owner)
                 self.mutate(objects, f"deletes {ast.unparse(target)}", target)
-                if any(cls.__delattr__ is not object.__delattr__ for item in objects for cls in self.classes_of(item)):
+                classes = [cls for item in objects for cls in self.classes_of(item)]
+                if any(class_attribute(cls, "__delattr__") is not vars(object)["__delattr__"] for cls in classes):
                     self.unknown("deletes an attribute with code of its own", target, objects)
             case ast.Subscript(value=owner, slice=index):
                 self.expr(index)

@@ -92,7 +92,8 @@ class Containers(Scalars):
         held = [self.contents(item) for v in given for item in v] if name in ("update", "__ior__") else []
         if name not in ("__getitem__", "__missing__"):
             stored = given[1:] if name in ("setdefault", "insert", "__setitem__") else given
-            stored = [] if self._takes_several(name) else stored
+            named = [*args.named.values(), *([args.more_named] if args.more_named is not None else [])]
+            stored = named if self._takes_several(name) else stored
             self.put(receiver, ELEMENTS, join((*stored, *inner, *pairs, *held)))
         if kind in MAPPINGS or kind is TREE:
             self.put(receiver, KEYS, join((*given, *inner, *pairs)))
@@ -104,7 +105,7 @@ class Containers(Scalars):
             self.effect(HASH_ORDER, "takes any element of a set", node)
         if kind is collections.defaultdict and name in ("__getitem__", "__missing__"):
             self._default(receiver, node)
-        self._resize(receiver, kind, name, given, lengths, surely)
+        self._resize(receiver, kind, name, args, lengths, surely)
         if name not in _GIVES_ELEMENT:
             return NONE
         found = self.contents(receiver)
@@ -130,15 +131,13 @@ class Containers(Scalars):
             self.mutate(args.at(0), f"changes {self.shown(node)} with shuffle()", node)
         return PLAINS
 
-    def _resize(
-        self, receiver: Item, kind: type, name: str, given: list[Value], lengths: list[Count], surely: bool
-    ) -> None:
+    def _resize(self, receiver: Item, kind: type, name: str, args: Args, lengths: list[Count], surely: bool) -> None:
         if not isinstance(receiver, New) or self.store is None or name in _KEEPS_LENGTH:
             return
         old = self.store.length(receiver)
         self.store.set_length(receiver, self._resized(old, kind, name, lengths), surely=surely)
         if kind in MAPPINGS and name not in ("get",):
-            self.store.replace_fields(receiver, self._updated(receiver, name, given))
+            self.store.replace_fields(receiver, self._updated(receiver, name, args, surely))
         self.touch()
 
     def _resized(self, old: Count, kind: type, name: str, lengths: list[Count]) -> Count:
@@ -154,14 +153,18 @@ class Containers(Scalars):
             return 0, 0
         return ANY_NUMBER
 
-    def _updated(self, receiver: New, name: str, given: list[Value]) -> dict[object, Value] | None:
-        """The fields of a dict behind `update` with a dict whose fields are known."""
+    def _updated(self, receiver: New, name: str, args: Args, surely: bool) -> dict[object, Value] | None:
+        """The fields of a dict behind `update` with fields that are known."""
         assert self.store is not None
-        fields, other = self.store.fields(receiver), only(given[0]) if len(given) == 1 else None
-        more = self.store.fields(other)
-        if name != "update" or fields is None or more is None:
+        fields = self.store.fields(receiver)
+        more: dict[object, Value] = dict(args.named)
+        for value in args.positional:
+            other = self.store.fields(only(value))
+            fields = None if other is None else fields
+            more = {**(other or {}), **more}
+        if name != "update" or fields is None or args.more is not None or args.more_named is not None:
             return None
-        if receiver in self.store.shared:
+        if receiver in self.store.shared or not surely:
             return {n: join((fields.get(n, NOTHING), more.get(n, NOTHING))) for n in (*fields, *more)}
         return {**fields, **more}
 

@@ -152,8 +152,13 @@ HIGHER_ORDER = (map, filter, functools.reduce, min, max, sorted)
 ITERATOR: type = type(iter([]))  # in the place of all iterators that the code makes
 
 
-@lru_cache(maxsize=1_000)
 def methods_of(kind: type) -> frozenset[str]:
+    """The names that objects of a built-in type have."""
+    return _methods_of(kind)
+
+
+@lru_cache(maxsize=1_000)
+def _methods_of(kind: Any) -> frozenset[str]:
     if kind is TREE:
         return frozenset(name for t in (*CONTAINERS, *SCALARS) for name in dir(t))
     if kind is PLAIN:
