@@ -384,6 +384,36 @@ def cached_helper(t):
     return {"k": t.k, "a": _slow(t.k)}
 
 
+class Private:
+    def __init__(self):
+        self.__total = 0
+
+    def __call__(self, t):
+        self.__total += t.a
+        return {"k": t.k, "a": self.__total}
+
+    def reads(self, t):
+        return {"k": t.k, "a": self.__total}
+
+
+case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="writes self.__total")(Private())
+case("map", "stateless", ONE, "k", "k", "reads_mutable")(Private().reads)
+
+MEMO: dict[str, int] = {}
+
+
+@tw.declare(state="stateless")
+def _memoized(word):
+    if word not in MEMO:
+        MEMO[word] = len(word)
+    return MEMO[word]
+
+
+@case("map", "stateless", ONE, "k", "k", "reads_mutable")
+def declared_helper(t):
+    return {"k": t.k, "a": _memoized(t.k)}
+
+
 def logged(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):

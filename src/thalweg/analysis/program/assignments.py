@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.frames import Args, mangled
 from thalweg.analysis.program.outside import class_attribute
 from thalweg.analysis.program.patterns import Patterns
 from thalweg.analysis.program.values import NOTHING, UNKNOWN, Known, New, Value, only
@@ -21,7 +21,7 @@ class Assignments(Patterns):
             case ast.Name(id=name):
                 self.assign_name(name, value, node)
             case ast.Attribute(value=owner, attr=attr):
-                self.set_attribute(self.expr(owner), attr, value, target, ast.unparse(target))
+                self.set_attribute(self.expr(owner), mangled(attr, self.frame), value, target, ast.unparse(target))
             case ast.Subscript(value=owner, slice=index):
                 shown = f"{ast.unparse(owner)}[{ast.unparse(index)}]"
                 self.set_subscript(self.expr(owner), self.expr(index), value, target, shown[:60])
@@ -53,10 +53,10 @@ class Assignments(Patterns):
                 old = self.name(name, node)
                 self.assign_name(name, self.in_place(node.op, old, self.expr(node.value), node), node)
             case ast.Attribute(value=owner, attr=attr):
-                objects = self.expr(owner)
-                old = self.get_attribute(objects, attr, node)
+                objects, name = self.expr(owner), mangled(attr, self.frame)
+                old = self.get_attribute(objects, name, node)
                 new = self.in_place(node.op, old, self.expr(node.value), node)
-                self.set_attribute(objects, attr, new, node, ast.unparse(node.target))
+                self.set_attribute(objects, name, new, node, ast.unparse(node.target))
             case ast.Subscript(value=owner, slice=index):
                 objects, at = self.expr(owner), self.expr(index)
                 old = self.subscript(objects, at, node)

@@ -162,7 +162,7 @@ def _frame_of(frame: Frame, scopes: tuple[tuple[tuple[str, Any], ...], ...]) -> 
     made = Frame(frame.key, frame.name, frame.file, frame.module, frame.outer)
     made.locals, made.later, made.cells = frame.locals, frame.later, frame.cells
     made.scopes = [dict(scope) for scope in scopes]
-    made.first = frame.first
+    made.first, made.owner = frame.first, frame.owner
     return made
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from thalweg.analysis.program.displays import Displays
-from thalweg.analysis.program.frames import Args, Frame
+from thalweg.analysis.program.frames import Args, Frame, mangled
 from thalweg.analysis.program.store import meet
 from thalweg.analysis.program.values import (
     BOOL,
@@ -38,7 +38,7 @@ class Expressions(Displays):
             case ast.Name(id=name):
                 return self.name(name, node)
             case ast.Attribute(value=owner, attr=attr):
-                return self.get_attribute(self.expr(owner), attr, node)
+                return self.get_attribute(self.expr(owner), mangled(attr, self.frame), node)
             case ast.Call():
                 return self._call_of(node)
             case ast.BinOp(left=left, op=op, right=right):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import types
 from typing import Any
 
@@ -14,7 +15,10 @@ from thalweg.analysis.program.scopes import Function, body_of, is_generator, nam
 from thalweg.analysis.program.store import ANY_NUMBER, meet
 from thalweg.analysis.program.tables import ITERATOR
 from thalweg.analysis.program.values import NOTHING, STR, Known, New, Root, Value, join, only
+from thalweg.ir.declared import declared_of_function
+from thalweg.ir.facts import STATELESS
 from thalweg.lang.place import function_node
+from thalweg.lang.secret import Secret
 
 
 class Following(Attributes):
@@ -29,12 +33,26 @@ class Following(Attributes):
         raise NotImplementedError
 
     def call_function(self, function: types.FunctionType, args: Args, node: ast.AST) -> Value:
-        """A function that exists, by its source."""
+        """A function that exists, by its source. What is declared of it counts wherever it is called."""
+        said = declared_of_function(function)
+        if function.__module__ == Secret.__module__:
+            return STR
+        if said is None or (said.state != STATELESS and said.effects is None):
+            return self._by_source(function, args, node)
+        before = copy.copy(self.notes)
+        self.notes = self.notes.fresh()
+        try:
+            return self._by_source(function, args, node)
+        finally:
+            self.notes = before.with_more(self.notes, said.effects)
+
+    def _by_source(self, function: types.FunctionType, args: Args, node: ast.AST) -> Value:
         found = function_node(function.__code__)
         name = function.__qualname__.rpartition("<locals>.")[2]
         if found is None or not _same_names(found, function.__code__):
             return self.unknown(f"calls {name}, whose source is not at hand", node, *args.all())
         outer = Frame(NO_FRAME, name, function.__code__.co_filename, function.__globals__, None)
+        outer.owner = _owner(function)
         outer.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         defaults: dict[str, Value] = {}
         positional = [a.arg for a in (*found.args.posonlyargs, *found.args.args)]
@@ -55,6 +73,7 @@ class Following(Attributes):
             return self.unknown(f"calls {name} again, or too deep", node, *args.all())
         frame = Frame(self.path_of(node, function), name, outer.file, outer.module, outer)
         frame.locals, frame.later, _, _ = names_of(function)
+        frame.owner = outer.owner
         frame.first = next(iter(parameters(function)), None)
         frame.called_at = (self.frames[-1], node) if self.frames else None
         bound = self._bound(function, args, defaults, node, frame)
@@ -173,3 +192,9 @@ def _same_names(node: Function, code: types.CodeType) -> bool:
     """Whether the source at hand is that of the code: a file may have changed since."""
     count = code.co_argcount + code.co_kwonlyargcount
     return parameters(node)[:count] == list(code.co_varnames[:count])
+
+
+def _owner(function: types.FunctionType) -> str | None:
+    """The class in whose body a function stands: names like `__total` mean another one there."""
+    around = function.__qualname__.rpartition(".")[0].rpartition(".")[2]
+    return around if around and around != "<locals>" else None

@@ -26,9 +26,16 @@ class Frame:
         self.returns: list[tuple[Value, Store]] = []
         self.lazy = False  # whether the code runs later than here
         self.generator: New | None = None
+        self.owner: str | None = None  # the class in whose body the code stands
         self.first: str | None = None  # the first parameter, for super()
         self.called_at: tuple[Frame, ast.AST] | None = None
         self.foreign = outside.is_foreign(file)
+
+
+def mangled(name: str, frame: Frame) -> str:
+    """An attribute as Python calls it: `self.__total` in the body of a class is `_Class__total`."""
+    private = name.startswith("__") and not name.endswith("__") and frame.owner is not None
+    return f"_{(frame.owner or '').lstrip('_')}{name}" if private else name
 
 
 class Args:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from thalweg.analysis.program.store import ANY_NUMBER, Count
-from thalweg.ir.facts import Effect, Reason
+from thalweg.ir.facts import NOT_STATELESS, Effect, Reason
 
 # What is changed or read outside the call: an object, or a name in a namespace (of a module, or a closure's cell).
 Place = tuple[object, str]
@@ -29,6 +29,19 @@ class Notes:
 
     def effect(self, kind: str, reason: Reason) -> None:
         self.effects.setdefault(Effect(kind, reason))
+
+    def fresh(self) -> Notes:
+        """Notes for a part of the code that is looked at for itself."""
+        return Notes(reads=self.reads, writes_state=self.writes_state, reads_time=self.reads_time, emitted=self.emitted)
+
+    def with_more(self, part: Notes, kept: tuple[str, ...] | None) -> Notes:
+        """What was found in a part that is declared stateless, or to have these effects: it hides what it changes."""
+        for effect in part.effects:
+            if effect.kind in kept if kept is not None else effect.kind not in NOT_STATELESS:
+                self.effects.setdefault(effect)
+        self.writes_state, self.reads_time = part.writes_state, part.reads_time
+        self.hidden = self.hidden or part.hidden
+        return self
 
     def changes(self, place: Place, reason: Reason) -> None:
         self.changed[id(place[0]), place[1], reason] = place
