@@ -92,12 +92,12 @@ def machine(*packages: str) -> dict[str, str]:
     }
 
 
-def write_results(file: Path, title: str, report: str, document: Mapping[str, Any]) -> None:
+def write_results(file: Path, title: str, report: str, document: Mapping[str, Any], script: str = "bench.py") -> None:
     """Two files beside each other: `file`.md for readers, `file`.json with every round."""
     facts, options = (
         ", ".join(f"{name} {value}" for name, value in document[part].items()) for part in ("machine", "options")
     )
     how = "Median over the rounds (least..greatest); ratios are taken within a round."
-    text = f"# {title}\n\nWritten by `bench.py`. {how}\n\n{facts}; {options}\n\n{report}\n"
+    text = f"# {title}\n\nWritten by `{script}`. {how}\n\n{facts}; {options}\n\n{report}\n"
     file.with_suffix(".md").write_text(text)
     file.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")

@@ -26,8 +26,8 @@ def main() -> int:
     plan = make_plan(app.graph(), degree=DEGREE)
     out.print(explain(plan), markup=False)
     out.print("starting Spark (some seconds)")
-    with progress(out, as_json=False) as watch:
-        result = run_plan(plan, "spark", RunOptions(max_tuples_per_epoch=PER_EPOCH), watch)
+    with progress(out, out, plan, as_json=False, view=None) as view:
+        result = run_plan(plan, "spark", RunOptions(max_tuples_per_epoch=PER_EPOCH), view.watch)
     show_result(out, result, as_json=False)
     problem = disagreement(result.tuples("found"), expected_bargains(FOLDER))
     out.print(

@@ -51,6 +51,22 @@ bargains.sink(tw.files(HERE / "out"), name="files")
 gains = bargains.map(lambda q: {"symbol": q.symbol, "gain": (q.vwap - q.price) * q.volume})
 gains.sink(tw.collect(), name="kept")
 """
+# A variant whose epochs take as long as the file `hold` is there; `held` says that one has begun.
+HOLDING = (
+    'quotes = ticks.filter(lambda t: t.kind == "Q")',
+    """
+def hold(kind):
+    import time
+
+    while (HERE / "hold").exists():
+        (HERE / "held").touch()
+        time.sleep(0.01)
+    return kind == "Q"
+
+
+quotes = ticks.filter(lambda t: hold(t.kind))
+""",
+)
 SYMBOLS = 8
 ROWS_PER_FILE = 60
 PER_EPOCH = 40

@@ -53,7 +53,7 @@ def run_thalweg(load: Load, out: Path, buckets: int | None = None) -> Epochs:
         opened(plan, options, "spark", balanced_labels(plan.channels)) as run,
         spark_session(None, options.conf, plan.channels) as spark,
     ):
-        epochs = _finished(start_query(spark, plan, options, run), load.epochs + 1)  # the final one has no tuples
+        epochs = finished(start_query(spark, plan, options, run), load.epochs + 1)  # the final one has no tuples
         taken = [report.tuples_in for report in run.checkpoint.reports(0)]
     if taken != [load.epoch_rows] * load.epochs + [0]:
         raise AssertionError(f"Thalweg's epochs took {taken} tuples")
@@ -68,7 +68,7 @@ def run_plain(form: str, load: Load, out: Path, *, tuned: bool = True) -> Epochs
         if not tuned:
             spark = _untuned(spark)
         query = plain.start(spark, form, load.folder, files, load.last, out, Path(checkpoint))
-        epochs = _finished(query, load.epochs)
+        epochs = finished(query, load.epochs)
     taken = [epoch.numInputRows for epoch in epochs]
     if taken != [load.epoch_rows] * load.epochs:
         raise AssertionError(f"the epochs of {form} took {taken} tuples")
@@ -87,10 +87,10 @@ def _untuned(spark: SparkSession) -> SparkSession:
 
 def run_bare(number: int, out: Path) -> Epochs:
     with tempfile.TemporaryDirectory() as checkpoint, spark_session(None, SESSION, CHANNELS) as spark:
-        return _finished(bare.start(spark, number, CHANNELS, out, Path(checkpoint)), number)
+        return finished(bare.start(spark, number, CHANNELS, out, Path(checkpoint)), number)
 
 
-def _finished(query: StreamingQuery, expected: int) -> Epochs:
+def finished(query: StreamingQuery, expected: int) -> Epochs:
     """The epochs of a query that ends by itself, one entry each, in order."""
     try:
         query.awaitTermination()

@@ -7,10 +7,12 @@ from thalweg.ir.logic import Logic as Operator
 from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
+from thalweg.lang.databases import postgres
 from thalweg.lang.declare import declare
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
+from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
 from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple, concat
 
@@ -35,13 +37,17 @@ __all__ = [
     "console",
     "declare",
     "files",
+    "from_dataframe",
     "iterable",
+    "kafka",
     "none",
     "operator",
     "param",
+    "postgres",
     "run",
     "secret",
     "seeded",
+    "spark",
     "tcp",
     "toolkits",
     "window",

@@ -19,6 +19,7 @@ def run(
     *,
     engine: str = "spark",
     degree: int = 1,
+    buckets: int | None = None,
     fuse: str = "all",
     checkpoint: str | Path | None = None,
     follow: bool = False,
@@ -47,7 +48,7 @@ def run(
         master=master,
         conf=conf or {},
     )
-    return run_plan(make_plan(app.graph(), degree=degree, fuse=fuse), engine, options)
+    return run_plan(make_plan(app.graph(), degree=degree, fuse=fuse, buckets=buckets), engine, options)
 
 
 ENGINES = ("spark", "local")

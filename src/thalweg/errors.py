@@ -129,6 +129,12 @@ class OutputError(ThalwegError):
     kind = "output error"
 
 
+class StorageError(ThalwegError):
+    """A folder that Thalweg writes to takes no more: the disk is full, or it refuses."""
+
+    kind = "storage error"
+
+
 class EngineError(ThalwegError):
     """The engine under Thalweg (Spark, Java, the disk) failed."""
 

@@ -99,6 +99,8 @@ def _path(operator: Operator) -> str | None:
 def _reads(graph: LogicalGraph, source: Source) -> str:
     """What of a source is read: dead attributes never are, and row groups of Parquet without a wanted tuple neither."""
     names = ", ".join(live_attributes(graph)[source.output]) or "no attribute"
+    if source.on_error != "fail":
+        return f"reads {', '.join(source.outputs[0].names)}, to judge every row"
     parquet = isinstance(source.endpoint, Files) and source.endpoint.format == "parquet"
     needed = wanted(graph, source.output) if parquet else None
     return f"reads {names}" + (f" where {text(needed)}" if needed is not None else "")

@@ -221,33 +221,36 @@ def test_a_changed_param_is_a_warning(tmp_path: Path) -> None:
 
 # progress
 
+PLAN = make_plan(GRAPHS["bargains"](), degree=2)
 REPORT = EpochReport(3, False, 20_000, {"found": 500, "late": 0}, 0.25, 7_000)
 
 
 def test_a_line_per_epoch_where_there_is_no_terminal() -> None:
     out = Console(file=io.StringIO(), width=200)
-    with progress(out, as_json=False) as watch:
-        watch(REPORT)
-        watch(EpochReport(4, True, 0, {"found": 0, "late": 0}, 0.01, 0))
-        watch(EpochReport(5, True, 0, {"found": 2, "late": 0}, 0.01, 0))
+    with progress(out, out, PLAN, as_json=False, view=None) as view:
+        view.watch(REPORT)
+        view.watch(EpochReport(4, True, 0, {"found": 0, "late": 0}, 0.01, 0))
+        view.watch(EpochReport(5, True, 0, {"found": 2, "late": 0}, 0.01, 0))
+        view.stopping(6)
     assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
         "epoch     3      20,000 in      250 ms       80,000 tuples/s; 500 at found, 0 at late; 7,000 waiting",
         "epoch     4  end of input",
         "epoch     5  end of input; 2 at found, 0 at late",
+        "stopping after epoch 6; again: at once",
     ]
     assert epoch_line(REPORT).startswith("epoch     3")
 
 
 def test_a_live_line_on_a_terminal() -> None:
     out = Console(file=io.StringIO(), width=200, force_terminal=True)
-    with progress(out, as_json=False) as watch:
+    with progress(out, out, PLAN, as_json=False, view="line") as view:
         assert out.file.getvalue() == "", "Spark's start has the terminal for itself"  # type: ignore[attr-defined]
-        watch(REPORT)
-        watch(EpochReport(4, False, 10_000, {"found": 250, "late": 0}, 0.5, None))
+        view.watch(REPORT)
+        view.watch(EpochReport(4, False, 10_000, {"found": 250, "late": 0}, 0.5, None))
     shown = out.file.getvalue()  # type: ignore[attr-defined]
     assert "epoch 3  250 ms  80,000 tuples/s in, 2,000/s to found, 0/s to late  7,000 waiting  (20,000 tuples" in shown
     assert "epoch 4  500 ms  20,000 tuples/s in, 500/s to found, 0/s to late  (30,000 tuples in" in shown
-    with progress(out, as_json=False):
+    with progress(out, out, PLAN, as_json=False, view="line"):
         pass  # a run that fails before its first epoch
 
 
@@ -301,7 +304,7 @@ def test_without_a_command_the_help_is_shown(
 def test_every_command_has_examples_and_is_documented() -> None:
     guide = (DOCS / "commands.md").read_text()
     names = [c.name or c.callback.__name__ for c in command.cli.registered_commands if c.callback]
-    assert names == ["run", "explain", "check", "state", "doctor"]
+    assert names == ["run", "explain", "check", "state", "migrate", "doctor"]
     for name in names:
         text = invoke(name, "--help")
         assert "Examples:" in text

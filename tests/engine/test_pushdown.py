@@ -16,9 +16,12 @@ import thalweg as tw
 from thalweg.analysis.wanted import wanted
 from thalweg.engine import parquet
 from thalweg.engine.bounds import may_be
+from thalweg.engine.report import EpochReport
+from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import InputError
 from thalweg.ir.expr import Expr, evaluate
 from thalweg.ir.graph import LogicalGraph
+from thalweg.optimize.passes import make_plan
 
 
 class Row(tw.Tuple):
@@ -118,6 +121,26 @@ def test_only_wanted_row_groups_are_read(tmp_path: Path, groups_read: list[int])
     assert [t[0] for t in result.tuples("s1")] == [17]
     assert sorted(set(groups_read)) == [0, 4]
     assert result.tuples_in == 20  # they were taken, though nobody looked at them
+
+
+def test_groups_that_are_left_out_are_counted(tmp_path: Path, groups_read: list[int]) -> None:
+    """The second filter alone would rule out every group; what is between the two is counted nevertheless."""
+    write(tmp_path / "rows", list(range(20)), group=4)
+    app = tw.App("counted")
+    few = app.source(tw.files(tmp_path / "rows", format="parquet"), Row, name="rows").filter(
+        lambda t: t.n < 6, name="few"
+    )
+    few.filter(lambda t: t.n > 100, name="none").sink(tw.collect(), name="out")
+    reports: list[EpochReport] = []
+    run_local(make_plan(app.graph()), RunOptions(), reports.append)
+    counts = reports[0].operators
+    assert {n: (c.tuples_in, c.tuples_out) for n, c in counts.items()} == {
+        "rows": ((), (20,)),
+        "few": ((20,), (6,)),
+        "none": ((6,), (0,)),
+        "out": ((0,), ()),
+    }
+    assert sorted(set(groups_read)) == [0, 1]
 
 
 def test_somebody_who_wants_all_gets_all(tmp_path: Path, groups_read: list[int]) -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from rich.console import Console as Terminal
 
 import thalweg as tw
-from tests.small import Stop, stop_after, thalweg
+from tests.small import THALWEG, Stop, stop_after, thalweg
+from thalweg.engine.live_table import Tables
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.sinks import MAKERS
 from thalweg.ir.endpoints import Feed, SinkEndpoint
@@ -24,6 +32,11 @@ class Item(tw.Tuple):
     x: float
     s: str
     b: bool
+
+
+class Keyed(tw.Tuple):
+    k: int
+    x: int
 
 
 def item(index: int) -> dict[str, Any]:
@@ -117,3 +130,72 @@ def test_standard_output_is_for_documents_with_json(tmp_path: Path) -> None:
     done = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "out, epoch 0: 3 tuples" in done.stdout
+
+
+# The live table
+
+
+def test_a_live_table_of_the_last_tuples() -> None:
+    tables = Tables()
+    run(app_of(tw.console(rows=3, live=True)), console=io.StringIO(), display=tables)
+    text = printed(tables)
+    assert "out, epoch 2: 50 tuples, the last 3" in text
+    assert [f"[é]{i}" in text for i in (46, 47, 48, 49)] == [False, True, True, True]
+
+
+def test_a_live_table_by_key() -> None:
+    """The last tuple of each key of all epochs, in the order of the keys: 9 comes before 10."""
+    app = tw.App("keyed")
+    source = app.source(tw.beacon(lambda i: {"k": 10 - i % 3, "x": i}, count=50), Keyed, name="items")
+    source.sink(tw.console(rows=2, live=True, key="k"), name="out")
+    tables = Tables()
+    run(app, console=io.StringIO(), display=tables)
+    text = printed(tables)
+    assert "out, epoch 2: 50 tuples, 3 keys" in text
+    assert [line.split("│")[1:3] for line in text.splitlines() if line.startswith("│")] == [
+        [" 8 ", " 47 "],
+        [" 9 ", " 49 "],
+    ]
+    assert "… and 1 more" in text
+
+
+def test_a_live_table_prints_where_there_is_no_terminal() -> None:
+    said = io.StringIO()
+    run(app_of(tw.console(rows=2, live=True)), console=said)
+    assert said.getvalue().count("… and 18 more") == 2
+
+
+def test_the_live_table_of_the_command(tmp_path: Path) -> None:
+    """On a real terminal: the table is drawn again and again, and its last form stays."""
+    (tmp_path / "app.py").write_text(
+        "import thalweg as tw\n\nclass T(tw.Tuple):\n    i: int\n    k: str\n\napp = tw.App('shown')\n"
+        "items = app.source(tw.beacon(lambda i: {'i': i, 'k': 'ab'[i % 2]}, count=9), T)\n"
+        "items.sink(tw.console(live=True, key='k'), name='out')\n"
+    )
+    command = [*THALWEG, "run", "app.py", "--engine", "local", "--max-tuples-per-epoch", "4"]
+    assert "out, epoch 2: 9 tuples, 2 keys" in (said := on_a_terminal(command, tmp_path))
+    assert "│ 8 │ a │" in said
+    assert said.rindex("│ 8 │ a │") < said.rindex("│ 7 │ b │")
+    script = "import app, thalweg as tw; tw.run(app.app, engine='local', max_tuples_per_epoch=4)"
+    assert "out, epoch 2: 9 tuples, 2 keys" in on_a_terminal([sys.executable, "-c", script], tmp_path)
+
+
+def on_a_terminal(command: list[str], folder: Path) -> str:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40", "PYTHONIOENCODING": "utf8"}
+    process = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # how Linux says that nobody writes any more
+        while data := os.read(ours, 65536):
+            said += data
+    os.close(ours)
+    assert process.wait() == 0, said.decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode())
+
+
+def printed(tables: Tables) -> str:
+    out = io.StringIO()
+    for table in tables.shown.values():
+        Terminal(file=out, width=100).print(table)
+    return out.getvalue()

@@ -57,6 +57,30 @@ def test_groups_share_a_pe() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ticks trades; vwap bargains.join",
+        "ticks, trades\nvwap bargains.join  # state\n",
+        "vwap,bargains.join;trades ticks;",
+    ],
+)
+def test_groups_as_text(text: str) -> None:
+    plan = make_plan(bargains(), fuse=text)
+    assert [[" ".join(pe.operators) for pe in stage.pes] for stage in plan.stages] == [
+        ["ticks trades", "quotes"],
+        ["vwap bargains.join", "bargains.filter", "bargains"],
+    ]
+
+
+def test_groups_that_cannot_be() -> None:
+    with pytest.raises(PlanError, match="trades stands in two groups"):
+        make_plan(bargains(), fuse="ticks trades; trades quotes")
+    with pytest.raises(PlanError, match="unknown fusion") as error:
+        make_plan(bargains(), fuse="ticks trads; vwap")
+    assert (error.value.found, error.value.hint) == ("trads", "did you mean `trades`?")
+
+
 def test_unknown_fusion_and_bad_degree() -> None:
     with pytest.raises(PlanError, match="unknown fusion") as error:
         make_plan(bargains(), fuse="al")

@@ -15,12 +15,15 @@ from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch
 from thalweg.engine.loops import fed_back, until_nothing_is_fed
 from thalweg.engine.reference import Reference
+from thalweg.engine.report import carries_marks
 from thalweg.engine.stages import Parcel
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.columns import to_list
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame, decode, encode
 
 Answer = dict[str, list[tuple[Any, ...]]]
@@ -32,6 +35,7 @@ class Outcome:
 
     answer: Answer
     error: TupleError | None = None
+    counts: Counts = field(default_factory=Counts)  # of whole epochs
 
 
 @dataclass
@@ -63,8 +67,8 @@ def run_reference(graph: LogicalGraph, epochs: list[Epoch]) -> Outcome:
     try:
         reference.run(epochs)
     except TupleError as error:
-        return Outcome(reference.answer, error)
-    return Outcome(reference.answer)
+        return Outcome(reference.answer, error, reference.counts)
+    return Outcome(reference.answer, None, reference.counts)
 
 
 class BytesEngine(LocalEngine):
@@ -85,18 +89,20 @@ def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = 
     engine = (BytesEngine if through_bytes else LocalEngine)(plan)
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
     fed: dict[str, Frame] = {}
+    counts = Counts()
     for epoch in until_nothing_is_fed(epochs, lambda: bool(fed)):
         before = {place: dict(buckets) for place, buckets in engine.state.items()}
         try:
             sent = engine.run_epoch(epoch, fed)
         except TupleError as error:
             assert engine.state == before, "a failed epoch changed the state"
-            return Outcome(answer, error)
+            return Outcome(answer, error, counts)
+        counts.add(engine.counts)
         fed = fed_back(plan.graph, sent)
         for name, frame in sent.items():
             if frame is not None:
                 answer[name] += zip(*map(to_list, frame.columns.values()), strict=True)
-    return Outcome(answer)
+    return Outcome(answer, None, counts)
 
 
 def difference(expected: Outcome, found: Outcome) -> str | None:
@@ -109,4 +115,20 @@ def difference(expected: Outcome, found: Outcome) -> str | None:
         text = first_difference(rows, found.answer[sink])
         if text is not None:
             return f"sink {sink}: {text}"
+    return None
+
+
+def count_difference(graph: LogicalGraph, expected: Outcome, found: Outcome) -> str | None:
+    """The first operator that did not count what the reference counted, in words. Marks are no tuples; what a source
+    gave, the log says, because readers may leave out what nobody wants."""
+    for operator in graph.operators:
+        if isinstance(operator, Source):
+            continue
+        for port in range(len(operator.outputs)):
+            wanted, got = (o.counts.sent.get((operator.name, port), 0) for o in (expected, found))
+            if wanted != got and not carries_marks(operator, port):
+                return f"{operator.name}, port {port}: expected {wanted} tuples, found {got}"
+        wanted, got = (o.counts.skipped.get(operator.name, 0) for o in (expected, found))
+        if wanted != got:
+            return f"{operator.name}: expected {wanted} skipped tuples, found {got}"
     return None

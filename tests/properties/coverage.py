@@ -32,7 +32,7 @@ MUST_BE_SEEN = (
     ),
     *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *(f"logic {k}Apply" for k in ("Tumbling", "Sliding", "Punctuated", "EventTime")),
-    *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter"),
+    *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter", "skipped tuples"),
     *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
     *("window sliding", "window running"),
@@ -81,6 +81,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "through bytes": prepared.case.choice.through_bytes,
         "one row per frame": plan.frame_rows == 1,
         "tuples in a sink": any(outcome.answer.values()),
+        "skipped tuples": any(outcome.counts.skipped.values()),
         "error": outcome.error is not None,
         "error after a whole epoch": outcome.error is not None and any(outcome.answer.values()),
     }
@@ -124,8 +125,8 @@ def watch(patch: pytest.MonkeyPatch) -> None:
 
     chain = Container.chain
 
-    def counted_chain(self: Container, frame: Any, kernel: Any) -> Any:
-        result = chain(self, frame, kernel)
+    def counted_chain(self: Container, names: Any, frame: Any, kernel: Any) -> Any:
+        result = chain(self, names, frame, kernel)
         seen["chain fallback" if result is Container.FELL_BACK else "chain kernel"] += frame is not None
         return result
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, note, settings
 
-from tests.properties.check import difference, prepared, run_local, run_reference
+from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import MUST_BE_SEEN, count_case, seen, watch
 from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
@@ -71,6 +71,7 @@ def test_the_plan_never_changes_the_answer(case: Case) -> None:
         count_case("plan invariance", ready, expected)
         note(ready.describe())
         assert difference(expected, found) is None
+        assert count_difference(ready.graph, expected, found) is None
         assert parse_plan(print_plan(ready.plan), ready.graph) == ready.plan
         assert plan_from_json(plan_as_json(ready.plan), ready.graph) == ready.plan
 
@@ -102,6 +103,7 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
         count_case("errors", ready, expected)
         note(ready.describe())
         assert difference(expected, found) is None
+        assert count_difference(ready.graph, expected, found) is None
 
 
 def test_the_cases_reached_everything() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, note, settings
 
-from tests.properties.check import difference, prepared, run_local, run_reference
+from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import count_case, seen, watch
 from tests.properties.test_plan_invariance import CASES, SETTINGS
 from tests.properties.typed_cases import TypedCase, typed_cases
@@ -59,6 +59,7 @@ def _check(case: TypedCase, test: str) -> None:
         count_case(test, ready, expected)
         note(ready.describe())
         assert difference(expected, found) is None
+        assert count_difference(ready.graph, expected, found) is None
 
 
 def test_the_cases_reached_everything() -> None:

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 # A JVM that lives for seconds is better off without its optimizing compiler.
-ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA}
 
 
 class Run:
     """A command that leads a session: driver, JVM and Python workers are all members of it."""
 
-    def __init__(self, command: Sequence[str], said: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], said: Path, *, env: Mapping[str, str] = ENVIRONMENT, cwd: Path | None = None
+    ) -> None:
         self.said = said
         with said.open("ab") as out:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=ENVIRONMENT, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=env,
+                cwd=cwd,
+                start_new_session=True,
             )
 
     @property
@@ -68,3 +78,30 @@ def session_members(session: int) -> list[int]:
             if int(of) == session and state != "Z":
                 found.append(int(entry.name))
     return found
+
+
+def starved(said: Path) -> bool:
+    """Spark gives a Python worker ten seconds to start, whatever else the machine does."""
+    return "a Python worker did not start within the ten seconds" in said.read_text()[-1500:]
+
+
+def moment(checkpoint: Path, chance: random.Random) -> Callable[[], bool]:
+    """One in six while Spark starts, else a random time after the first to third epoch that the run cuts."""
+    if chance.randrange(6) == 0:
+        then = time.monotonic() + chance.uniform(0.5, 8.0)
+        return lambda: time.monotonic() > then
+    epochs, delay = _cut(checkpoint) + chance.randint(1, 3), chance.uniform(0.0, 0.8)
+    reached: list[float] = []
+
+    def moment() -> bool:
+        if not reached and _cut(checkpoint) >= epochs:
+            reached.append(time.monotonic())
+        return bool(reached) and time.monotonic() > reached[0] + delay
+
+    return moment
+
+
+def _cut(checkpoint: Path) -> int:
+    """How many epochs are in the input log."""
+    folder = checkpoint / "log"
+    return len(list(folder.glob("*.json"))) if folder.exists() else 0

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import pytest
 
 from tests.small import THALWEG, Small, undisturbed
 from tests.spark import dying_driver
-from tests.spark.processes import Run
+from tests.spark.processes import Run, moment, starved
 
 pytestmark = pytest.mark.spark
 
@@ -69,14 +67,9 @@ def _exit_code(command: list[str], said: Path) -> int:
     """How a run ended; it is started again if the machine was too busy for Spark, which is one more crash."""
     for _ in range(3):
         code = Run(command, said).wait()
-        if code in (0, -9) or not _starved(said):
+        if code in (0, -9) or not starved(said):
             break
     return code
-
-
-def _starved(said: Path) -> bool:
-    """Spark gives a Python worker ten seconds to start, whatever else the machine does."""
-    return "Python worker failed to connect back" in said.read_text()[-1500:]
 
 
 def test_killed_at_random_moments(expected: dict[str, bytes], tmp_path: Path) -> None:
@@ -98,31 +91,9 @@ def _kill(folder: Path, kills: int, seed: int) -> list[dict[str, bytes]]:
         while not (small.checkpoint / "ended").exists():
             run = Run(small.command(), said)
             if killed < kills:
-                killed += run.wait_until(_moment(small, chance))
+                killed += run.wait_until(moment(small.checkpoint, chance))
                 run.kill()
             code = run.wait()
-            assert code in (0, -9) or _starved(said), f"exit code {code}, seed {seed}:\n{said.read_text()}"
+            assert code in (0, -9) or starved(said), f"exit code {code}, seed {seed}:\n{said.read_text()}"
         outputs.append(small.output())
     return outputs
-
-
-def _moment(small: Small, chance: random.Random) -> Callable[[], bool]:
-    """One in six while Spark starts, else a random time after the first to third epoch that the run cuts."""
-    if chance.randrange(6) == 0:
-        then = time.monotonic() + chance.uniform(0.5, 8.0)
-        return lambda: time.monotonic() > then
-    epochs, delay = _cut(small) + chance.randint(1, 3), chance.uniform(0.0, 0.8)
-    reached: list[float] = []
-
-    def moment() -> bool:
-        if not reached and _cut(small) >= epochs:
-            reached.append(time.monotonic())
-        return bool(reached) and time.monotonic() > reached[0] + delay
-
-    return moment
-
-
-def _cut(small: Small) -> int:
-    """How many epochs are in the input log."""
-    folder = small.checkpoint / "log"
-    return len(list(folder.glob("*.json"))) if folder.exists() else 0

@@ -26,7 +26,8 @@ from tests.properties.strategies import Case, cases
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.compare import first_difference
 from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions
+from thalweg.engine.report import EpochReport, added
+from thalweg.engine.run import RunOptions, Watch
 from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
@@ -85,11 +86,14 @@ def test_the_plan_never_changes_the_answer(several: list[Case], channels: int, e
         note(print_plan(plan))
         longest = max(sum(map(len, files)) for case in several for files in case.inputs)
         per_epoch = -(-longest // epochs) * len(plan.graph.sources)
-        result = run(plan, folder, per_epoch)
+        reports: list[EpochReport] = []
+        result = run(plan, folder, per_epoch, reports.append)
         log = list(Checkpoint(folder / "checkpoint").log)
         assert len(log) == result.epochs
         # Of all graphs at once: seeded chance depends on a tuple's position, and so on what stands beside a graph.
-        answer = Reference(plan.graph).run(log)
+        reference = Reference(plan.graph)
+        answer = reference.run(log)
+        check_counts(plan.graph, reference, reports)
         for case, graph in zip(several, graphs, strict=True):
             for sink in graph.sinks:
                 if isinstance(sink.endpoint, Feed):
@@ -125,9 +129,21 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
             assert first_difference(reference.answer[name], tuples_of(sink.read())) is None, f"sink {name}"
 
 
-def run(plan: PhysicalPlan, folder: Path, per_epoch: int) -> Any:
+def check_counts(graph: LogicalGraph, reference: Reference, reports: list[EpochReport]) -> None:
+    """What each operator took, gave and skipped is what the reference counted."""
+    total = functools.reduce(added, reports).operators
+    for operator in graph.operators:
+        for port, found in enumerate(total[operator.name].tuples_out):
+            if found is not None:
+                assert found == reference.counts.sent.get((operator.name, port), 0), (operator.name, port)
+        for stream, found in zip(operator.inputs, total[operator.name].tuples_in, strict=True):
+            assert found == total[stream.operator].tuples_out[stream.port], (operator.name, stream)
+        assert total[operator.name].skipped == reference.counts.skipped.get(operator.name, 0), operator.name
+
+
+def run(plan: PhysicalPlan, folder: Path, per_epoch: int, watch: Watch = lambda report: None) -> Any:
     options = RunOptions(folder / "checkpoint", max_tuples_per_epoch=per_epoch)
-    return spark_run.run_spark(plan, options, lambda report: None)
+    return spark_run.run_spark(plan, options, watch)
 
 
 def prepare(case: Case, folder: Path, number: int) -> LogicalGraph:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.engine.test_restart import REFUSALS, STATELESS_CODE, tuples_by_sink
-from tests.small import PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
+from tests.small import HOLDING, PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
 from tests.spark.processes import Run
 from tests.spark.test_errors import FAILING_MAP, FAILS_IN
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.inspect import read_manifest
+from thalweg.engine.reference import Reference
 from thalweg.engine.run import RunOptions
+from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.run import run_spark
 from thalweg.errors import CheckpointError, InputError, TupleError
 from thalweg.optimize.passes import make_plan
@@ -74,20 +80,51 @@ def test_input_files_must_be_what_was_logged(small: Small, expected: dict[str, b
 
 @pytest.mark.usefixtures("spark")
 def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
-    """Ctrl-C in a terminal: the driver's whole process group gets SIGINT."""
-    run = Run(small.command("--follow"), tmp_path / "said")
+    """Ctrl-C in a terminal, in the middle of an epoch: the driver's whole process group gets SIGINT. The epoch becomes
+    whole, no other begins, and nothing is said but that."""
+    said, hold, metrics = tmp_path / "said", small.folder / "hold", tmp_path / "metrics.jsonl"
+    run = Run(small.command("--follow", "--metrics", str(metrics), app=small.app(HOLDING)), said)
     assert run.wait_until(lambda: len(list((small.checkpoint / "progress").glob("0*.json"))) == 6)
     with pytest.raises(CheckpointError, match="another process is working on"):
         small.run("spark")
-    os.killpg(run.process.pid, signal.SIGINT)
-    assert run.wait() == 130
-    said = (tmp_path / "said").read_text()
-    assert said.endswith("paused; the same command goes on\n")
-    assert "Traceback" not in said
-    assert not any(epoch.final for epoch in small.log())
+    hold.touch()
     small.add_ticks(4)
+    assert run.wait_until((small.folder / "held").exists)
+    os.killpg(run.process.pid, signal.SIGINT)
+    assert run.wait_until(lambda: "stopping" in said.read_text())
+    hold.unlink()
+    assert run.wait() == 130
+    lines = said.read_text().splitlines()
+    (stopping,) = [i for i, line in enumerate(lines) if line.startswith("stopping")]
+    assert lines[stopping] == "stopping after epoch 6; again: at once"
+    assert lines[stopping + 1].startswith("epoch     6          40 in ")
+    assert lines[stopping + 2] == ""
+    assert lines[stopping + 3].startswith("280 tuples in 7 epochs and ")
+    assert lines[-1] == "paused; the same command goes on"
+    log, checkpoint = small.log(), Checkpoint(small.checkpoint)
+    assert len(log) == committed_epochs(checkpoint, read_manifest(small.checkpoint)) == 7
+    assert not any(epoch.final for epoch in log)
+    check_metrics([json.loads(line) for line in metrics.read_text().splitlines()], small)
     small.run("spark")
     assert tuples_by_sink(small.output()) == tuples_by_sink(undisturbed(tmp_path / "undisturbed", files=5))
+
+
+def check_metrics(lines: list[dict[str, Any]], small: Small) -> None:
+    """What each operator took and gave is what the reference counts; every part of the time is there."""
+    assert [line["epoch"] for line in lines] == list(range(7))
+    reference = Reference(small.graph())
+    reference.run(small.log())
+    for name in ("ticks", "trades", "quotes", "vwap", "bargains.join", "bargains"):
+        assert sum(line["operators"][name]["tuples_out"][0] for line in lines) == reference.counts.sent[name, 0]
+    assert lines[-1]["operators"]["bargains.join"]["tuples_in"] == [
+        lines[-1]["operators"][name]["tuples_out"][0] for name in ("quotes", "vwap")
+    ]
+    assert [line["backlog"] for line in lines] == [200, 160, 120, 80, 40, 0, 20]
+    for line in lines:
+        assert {"cut", "plan", "log", "run", "sinks", "commit", "other"} == set(line["parts"])
+        assert set(line["pes"]) == {"0.0", "1.0"}
+        assert line["pes"]["1.0"]["cpu_s"] > 0
+        assert line["state_bytes"] > 0
 
 
 @pytest.mark.usefixtures("spark")

@@ -85,10 +85,15 @@ def _followed(operator: Operator, inputs: tuple[TupleType, ...]) -> Iterator[Fol
             yield _of(found, operator.where, function.callable, main=True)
         case _:
             own = getattr(operator, "function", None)
-            if isinstance(own, Function) and own.expr is None:
+            if isinstance(own, Function) and own.expr is None and not _is_ours(own.callable):
                 use = _USES.get(type(operator), VALUE)
                 found = follow_function(own.callable, inputs[:1], operator.where, use=use, output=operator.outputs[0])
                 yield _of(found, operator.where, own.callable, main=True)
+
+
+def _is_ours(function: object) -> bool:
+    """Functions of Thalweg's own, like the decoder of a topic's records, keep nothing."""
+    return type(function).__module__.startswith("thalweg.")
 
 
 def _in_library(operator: Process, inputs: tuple[TupleType, ...]) -> Iterator[Followed]:

@@ -14,7 +14,7 @@ def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
     """A predicate that holds for every tuple of the stream that anything downstream can see. None: all of them.
 
     A filter counts only if it can neither raise nor be left to the row path: then a tuple that it drops is as if it had
-    never been read.
+    never been read. What a filter behind a filter drops is read: the tuples between the two are counted.
     """
     found: list[Expr] = []
     for operator, _ in graph.consumers[stream]:
@@ -23,12 +23,11 @@ def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
         test = operator.function.expr
         if test is None or isinstance(test, Record) or test.type is not BOOL or can_raise(test) or can_fall_back(test):
             return None
-        beyond = wanted(graph, operator.output)
-        found.append(test if beyond is None else _both("and", test, beyond))
-    return reduce(lambda a, b: _both("or", a, b), found) if found else None
+        found.append(test)
+    return reduce(_either, found) if found else None
 
 
-def _both(op: str, a: Expr, b: Expr) -> Expr:
-    made = apply(op, a, b)
+def _either(a: Expr, b: Expr) -> Expr:
+    made = apply("or", a, b)
     assert isinstance(made, Apply)
     return made

@@ -15,14 +15,22 @@ from thalweg.analysis.show import facts_json, facts_text
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
+from thalweg.cli.metrics import metrics as metrics_of
+from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
-from thalweg.cli.options import AppName, Debug, Degree, FuseMode, Json, Params, PlanFile
+from thalweg.cli.options import AppName, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile
 from thalweg.cli.show import progress, show_result
+from thalweg.cli.signals import stopping
 from thalweg.cli.state import chosen, state_json, state_text
 from thalweg.engine.check import CheckResult
 from thalweg.engine.check import check as check_graph
 from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.live_table import Tables
+from thalweg.engine.migrate import Change
+from thalweg.engine.migrate import migrate as migrate_checkpoint
+from thalweg.engine.report import EpochReport
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
+from thalweg.engine.stop import Stop
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
 from thalweg.ir.graph import LogicalGraph
@@ -38,7 +46,7 @@ cli = typer.Typer(
     rich_markup_mode="markdown",
     help="Compile and run streaming applications written in Python, on Apache Spark.",
     epilog="Exit codes: 0 all is well; 1 an error, or `check` found a difference, or `doctor` something bad; "
-    "2 the command line is wrong; 130 stopped by Ctrl-C.",
+    "2 the command line is wrong; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
     pretty_exceptions_enable=False,
 )
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -49,12 +57,18 @@ def _graph(app: str, params: list[str] | None) -> LogicalGraph:
 
 
 def _plan(
-    graph: LogicalGraph, degree: int, fuse: str, file: Path | None, observe: Observer = lambda step: None
+    graph: LogicalGraph,
+    degree: int,
+    fuse: str,
+    file: Path | None,
+    observe: Observer = lambda step: None,
+    buckets: int | None = None,
 ) -> PhysicalPlan:
     if file is not None:
         check_safety(graph)
         return verify(parse_plan(file.read_text(), graph))
-    return make_plan(graph, degree=degree, fuse=fuse, observe=observe)
+    groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
+    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, observe=observe)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -70,21 +84,31 @@ def run(
     engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
+    ] = False,
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
-    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow")] = 1.0,
+    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders")
+        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
     ] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; by default all cores of this machine")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated")] = None,
+    view: Annotated[
+        str | None, typer.Option(metavar="table|line", help="on a terminal: a row per operator, or one line")
+    ] = None,
+    metrics: Annotated[Path | None, typer.Option(help="append a JSON line per epoch to this file")] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="answer Prometheus there; by default only this machine")
+    ] = None,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run an application and show its progress.
+    """Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at once.
 
     Examples:
 
@@ -95,24 +119,48 @@ def run(
         thalweg run app.py --param threshold=2.5 --param password=@secret.txt
 
         thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
+
+        thalweg run app.py --follow --prometheus 9100 --metrics epochs.jsonl
+
+        thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
-    made = _plan(_graph(app, param), degree, fuse, plan)
+    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets)
     console = sys.stderr if json_output else None  # standard output is then for documents
-    options = RunOptions(checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console)
+    stop = Stop()
+    tables = Tables() if out.is_terminal and not json_output else None
+    options = RunOptions(
+        checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop, tables
+    )
     if json_output:
         print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
     else:
         out.print(explain(made), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
-    try:
-        with progress(out, as_json=json_output) as watch:
+    how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
+    with (
+        metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
+        progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
+        stopping(stop, shown.stopping) as interrupts,
+    ):
+        if url is not None:
+            print_json({"event": "prometheus", "url": url}) if json_output else out.print(f"metrics at {url}")
+
+        def watch(report: EpochReport) -> None:
+            for one in (shown.watch, *watches):
+                one(report)
+
+        try:
             result = run_plan(made, engine, options, watch)
-    except KeyboardInterrupt:  # here, because typer would make a silent exit of it
-        err.print("paused; the same command goes on" if checkpoint else "stopped")
-        raise typer.Exit(130) from None
+        except KeyboardInterrupt:  # here, because typer would make a silent exit of it
+            shown.close()
+            err.print(how_it_ends)
+            raise typer.Exit(interrupts.exit_code) from None
     show_result(out, result, as_json=json_output)
+    if result.stopped:
+        err.print(how_it_ends)
+        raise typer.Exit(interrupts.exit_code)
 
 
 @cli.command(name="explain")
@@ -120,6 +168,7 @@ def explain_command(
     app: AppName,
     param: Params = None,
     degree: Degree = 1,
+    buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
@@ -145,7 +194,7 @@ def explain_command(
     if as_mermaid and (json_output or verbose or facts):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
     steps: list[Step] = []
-    made = _plan(_graph(app, param), degree, fuse, plan, steps.append)
+    made = _plan(_graph(app, param), degree, fuse, plan, steps.append, buckets)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
@@ -244,6 +293,44 @@ def state(
         print_json(state_json(found, operators, wanted, limit))
         return
     for line in state_text(found, operators, wanted, limit):
+        out.print(line, markup=False)
+
+
+@cli.command()
+def migrate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder: the checkpoint to go on with")],
+    degree: Annotated[
+        int | None, typer.Option(help="channels of every operator whose state has a key; by default as they are", min=1)
+    ] = None,
+    buckets: Annotated[
+        int | None, typer.Option(help="buckets of the state; by default what a run of that degree has", min=1)
+    ] = None,
+    engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default the same")] = None,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.
+
+    Nothing is lost or run twice, and the output stays the same, bit for bit. The old checkpoint is kept, but it cannot
+    be started any more. The next start says how to fuse.
+
+    Examples:
+
+        thalweg migrate state/ state-4/ --degree 4
+
+        thalweg migrate state/ wide/ --degree 2 --buckets 64
+
+        thalweg migrate state/ on-spark/ --engine spark --json
+    """
+    if engine is not None:
+        check_engine(engine)
+    with err.status("looking at the checkpoint") as status:
+        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine), status.update)
+    if json_output:
+        print_json(migration_json(done))
+        return
+    for line in migration_text(done, new):
         out.print(line, markup=False)
 
 

@@ -16,7 +16,7 @@ from thalweg.errors import ThalwegError, ThalwegWarning, UsageError, did_you_mea
 
 
 def print_json(document: Any) -> None:
-    print(json.dumps(document), flush=True)
+    print(json.dumps(document) + "\n", end="", flush=True)  # in one piece: two threads may have something to say
 
 
 def wants_json() -> bool:

@@ -13,7 +13,16 @@ Params = Annotated[
     typer.Option("--param", metavar="NAME=VALUE", help="value of a tw.param; may be repeated; a secret's: NAME=@FILE"),
 ]
 Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
-FuseMode = Annotated[str, typer.Option(metavar="none|all", help="one PE per operator, or as few PEs as possible")]
+Buckets = Annotated[
+    int | None, typer.Option(help="buckets of the state, at least one per channel; by default one per channel", min=1)
+]
+FuseMode = Annotated[
+    str,
+    typer.Option(
+        metavar="none|all|GROUPS",
+        help="one PE per operator, as few PEs as possible, or groups: 'a b; c d', or a file with a group per line",
+    ),
+]
 PlanFile = Annotated[
     Path | None,
     typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),

@@ -2,54 +2,113 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.run import RunResult, Watch
+from thalweg.cli.live import LiveTable, fits, stopping_line
+from thalweg.cli.mistakes import print_json
+from thalweg.engine.live_table import Tables
+from thalweg.engine.report import EpochReport
+from thalweg.engine.run import RunResult
 from thalweg.engine.sinks import tuples_of
+from thalweg.errors import UsageError, did_you_mean
+from thalweg.ir.plan import PhysicalPlan
 
 _SHOWN = 5
+VIEWS = ("table", "line")
+
+
+class View(Protocol):
+    """What the user sees of a run while it works."""
+
+    def watch(self, report: EpochReport) -> None: ...
+
+    def stopping(self, epoch: int | None) -> None:
+        """The run stops, after this epoch if one is in progress. Called in a thread of its own."""
+
+    def close(self) -> None: ...
 
 
 @contextmanager
-def progress(out: Console, *, as_json: bool) -> Iterator[Watch]:
-    """A line that is kept up to date on a terminal; a line per epoch, or a JSON document per epoch, elsewhere."""
+def progress(
+    out: Console, err: Console, plan: PhysicalPlan, *, as_json: bool, view: str | None, tables: Tables | None = None
+) -> Iterator[View]:
+    """A table or a line that is kept up to date on a terminal, below the live tables of sinks; a line per epoch, or a
+    JSON document, elsewhere."""
+    if view is not None and view not in VIEWS:
+        raise UsageError("unknown view", expected=" or ".join(VIEWS), found=view, hint=did_you_mean(view, VIEWS))
+    made: View
     if as_json:
-        yield lambda report: print(json.dumps({"event": "epoch", **asdict(report)}), flush=True)
+        made = Events()
     elif not out.is_terminal:
-        yield lambda report: out.print(epoch_line(report))
+        made = Lines(out, err)
+    elif view == "table" or (view is None and fits(out)):
+        made = LiveTable(out, plan, tables or Tables())
     else:
-        line = LiveLine(out)
-        try:
-            yield line.watch
-        finally:
-            line.stop()
+        made = LiveLine(out, tables or Tables())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Events:
+    """A JSON document per epoch."""
+
+    def watch(self, report: EpochReport) -> None:
+        print_json({"event": "epoch", **report.as_event()})
+
+    def stopping(self, epoch: int | None) -> None:
+        print_json({"event": "stopping", "epoch": epoch})
+
+    def close(self) -> None:
+        """There is nothing to take away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A line per epoch."""
+
+    out: Console
+    err: Console
+
+    def watch(self, report: EpochReport) -> None:
+        self.out.print(epoch_line(report))
+
+    def stopping(self, epoch: int | None) -> None:
+        self.err.print(stopping_line(epoch))
+
+    def close(self) -> None:
+        """Lines stay."""
 
 
 class LiveLine:
     """Started by the first epoch: before, Spark's start has the terminal for itself."""
 
-    def __init__(self, out: Console) -> None:
-        self.totals, self.spinner = Totals(), Spinner("dots")
+    def __init__(self, out: Console, tables: Tables) -> None:
+        self.out, self.totals, self.spinner, self.tables = out, Totals(), Spinner("dots"), tables
         self.live = Live(self.spinner, console=out, refresh_per_second=8)
 
     def watch(self, report: EpochReport) -> None:
         self.totals.add(report)
         self.spinner.update(text=Text(self.totals.line(report)))
+        self.live.update(Group(*self.tables.shown.values(), self.spinner))
         self.live.start(refresh=True)
 
-    def stop(self) -> None:
-        self.live.update(self.spinner.text)  # what remains on the screen does not turn
+    def stopping(self, epoch: int | None) -> None:
+        self.out.print(stopping_line(epoch))
+
+    def close(self) -> None:
+        self.live.update(Group(*self.tables.shown.values(), self.spinner.text))  # what remains does not turn
         self.live.stop()
 
 
@@ -57,6 +116,7 @@ def epoch_line(report: EpochReport) -> str:
     if report.final:
         return f"epoch {report.epoch:>5}  end of input{_sinks(report) if any(report.tuples_out.values()) else ''}"
     backlog = f"; {report.backlog:,} waiting" if report.backlog else ""
+    backlog += "".join(f"; {n:,} bad rows of {source} left out" for source, n in report.left_out.items())
     return (
         f"epoch {report.epoch:>5}  {report.tuples_in:>10,} in  {report.seconds * 1000:>7,.0f} ms "
         f"{_rate(report.tuples_in, report.seconds):>12,.0f} tuples/s{_sinks(report)}{backlog}"
@@ -96,10 +156,13 @@ class Totals:
 def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:
     if as_json:
         document = {"epochs": result.epochs, "tuples_in": result.tuples_in, "tuples_out": dict(result.tuples_out)}
-        print(json.dumps({"event": "end", "seconds": round(result.seconds, 3), **document}), flush=True)
+        document |= {"left_out": dict(result.left_out)} if result.left_out else {}
+        print_json({"event": "end", "stopped": result.stopped, "seconds": round(result.seconds, 3), **document})
         return
     sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
     out.print(f"\n{result.tuples_in:,} tuples in {result.epochs} epochs and {result.seconds:.1f} s; out: {sinks}")
+    for source, count in result.left_out.items():
+        out.print(f"left out: {count:,} bad rows of {source}")
     for sink, table in result.collected.items():
         shown = Table(
             title=f"{sink}: the first {min(_SHOWN, table.num_rows)} of {table.num_rows:,}", title_justify="left"

@@ -20,7 +20,7 @@ def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str
     yield f"application {manifest.app}, engine {manifest.engine}, {spread}"
     yield (
         f"  {found.epochs_done} epochs done of {found.epochs_logged} in the input log: "
-        f"{found.tuples:,} tuples of {found.files} files; {'ended' if found.ended else 'it can go on'}"
+        f"{found.tuples:,} tuples of {found.files} files; {_how_it_stands(found)}"
     )
     if manifest.params:
         yield "  parameters at the first start: " + ", ".join(f"{n} = {v}" for n, v in manifest.params.items())
@@ -37,6 +37,12 @@ def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str
         yield from (f"  {_entry(entry, state)}" for entry in shown)
         if state.keys is not None and not key and state.keys > len(shown):
             yield f"  … {state.keys - len(shown):,} more: --limit, or --key for one of them"
+
+
+def _how_it_stands(found: Inspection) -> str:
+    if found.moved_to is not None:
+        return f"migrated to {found.moved_to}"
+    return "ended" if found.ended else "it can go on"
 
 
 def _entry(entry: Entry, state: OperatorState) -> str:
@@ -63,6 +69,7 @@ def state_json(found: Inspection, operators: list[OperatorState], key: tuple[str
         "epochs": {"done": found.epochs_done, "logged": found.epochs_logged},
         "input": {"tuples": found.tuples, "files": found.files},
         "ended": found.ended,
+        "migrated_to": found.moved_to,
         "failure": found.failure.as_json() if found.failure else None,
         "operators": [
             {

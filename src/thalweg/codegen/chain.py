@@ -112,12 +112,15 @@ class ChainWriter:
         assert isinstance(predicate, Expr)
         (mask,) = self._values([predicate])
         self.columns = {name: self.columns[name] for name in self.live[operator.output]}
-        self._narrow(mask, now=now)
+        self._narrow(mask, now=now, counted=operator.name)
 
-    def _narrow(self, mask: str, *, now: bool) -> None:
+    def _narrow(self, mask: str, *, now: bool, counted: str | None = None) -> None:
         held = list(dict.fromkeys(c for c in self.columns.values() if c in self.taken))
         names = ", ".join(["n", "rows", "late", *held])
-        self.lines += [f"{names} = chains.narrow({mask}, {now}, {names})", "if not n:", "    return rows, {}"]
+        self.lines.append(f"{names} = chains.narrow({mask}, {now}, {names})")
+        if counted is not None:
+            self.lines.append(f"seen[{counted!r}] = n if late is None else int(np.count_nonzero(late))")
+        self.lines += ["if not n:", "    return rows, {}"]
         self.waiting = not now
 
     def _values(self, exprs: Sequence[Expr]) -> list[str]:

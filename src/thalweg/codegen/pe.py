@@ -159,18 +159,20 @@ class _Module:
         return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
 
     def _one(self, operator: Operator) -> list[str]:
-        return [f"# {operator.name}: {operator.kind}, {operator.where}", *self._call(operator)]
+        counted = f"pe.count({operator.name!r}, {self.names[operator.name]})"
+        return [f"# {operator.name}: {operator.kind}, {operator.where}", *self._call(operator), counted]
 
     def _chain(self, chain: list[Operator]) -> list[str]:
         first, last = chain[0], chain[-1]
         live = self.facts.live
         body = ChainWriter(chain, live, chain_inputs(first, live)).finish(last)
-        kernel = self._function(f"{self.names[last.name]}_chain", body, " ".join(o.name for o in chain), last)
+        names = tuple(o.name for o in chain)
+        kernel = self._function(f"{self.names[last.name]}_chain", body, " ".join(names), last, "f, n, seen")
         one_by_one = [line for operator in chain for line in self._one(operator)]
         var = self.names[last.name]
         return [
-            f"# {' '.join(o.name for o in chain)}: in one kernel, or one by one where that falls back",
-            f"{var} = pe.chain({self._input(first, 0)}, {kernel})",
+            f"# {' '.join(names)}: in one kernel, or one by one where that falls back",
+            f"{var} = pe.chain({names!r}, {self._input(first, 0)}, {kernel})",
             f"if {var} is pe.FELL_BACK:",
             *(f"    {line}" for line in one_by_one),
         ]
@@ -262,12 +264,12 @@ class _Module:
             lines.append(f"    {'None' if expr is None else _column(expr, next(sources))},  # {fold.kind}")
         return self._function(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
 
-    def _function(self, name: str, body: list[str], meaning: str, operator: Operator) -> str:
+    def _function(self, name: str, body: list[str], meaning: str, operator: Operator, parameters: str = "f, n") -> str:
         # An operator may be called like another one's function, and variables of `run` hide functions.
         name = self._free(name, {*self.names.values(), *self.function_names})
         self.function_names.append(name)
         lines = "\n".join(f"    {line}" for line in (f"# {operator.where}: {meaning}", *body))
-        self.functions.append(f"def {name}(f, n):\n{lines}")
+        self.functions.append(f"def {name}({parameters}):\n{lines}")
         return name
 
 

@@ -21,6 +21,7 @@ from thalweg.ir.endpoints import Beacon, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.row_endpoints import ROWS
 from thalweg.ir.text import print_plan
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
@@ -65,6 +66,13 @@ def _at_once(source: Source) -> Source:
             operator=source.name,
             where=source.where,
             hint="record some lines in a file, and check with tw.files(…) in its place",
+        )
+    if isinstance(source.endpoint, ROWS):
+        raise PlanError(
+            f"no sample can be taken of {source.name}: only a run on Spark reads it",
+            operator=source.name,
+            where=source.where,
+            hint="write some of it into files, and check with tw.files(…) in its place",
         )
     if isinstance(source.endpoint, Beacon):
         return replace(source, endpoint=replace(source.endpoint, rate_per_s=None))

@@ -7,27 +7,31 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
 from thalweg.engine.manifest import Manifest, check_restart
-from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
-from thalweg.errors import CheckpointError, ThalwegError
+from thalweg.engine.moved import refuse_moved
+from thalweg.engine.numbered import NumberedFiles
+from thalweg.engine.report import EpochReport
+from thalweg.engine.seed import Seed
+from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically, writing
+from thalweg.errors import CheckpointError, StorageError, ThalwegError
+
+__all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
 
 
 @dataclass(frozen=True, slots=True)
-class EpochReport:
-    """What one epoch did. Kept in storage: whoever watches reads it there."""
+class Cut:
+    """A note of the process that cut an epoch: the tuples that it knows to wait, and how long cutting took."""
 
     epoch: int
-    final: bool
-    tuples_in: int
-    tuples_out: dict[str, int]
+    backlog: int
     seconds: float
-    backlog: int | None  # known files' tuples that wait; None where another process cuts the epochs
 
 
 class Checkpoint:
@@ -40,23 +44,36 @@ class Checkpoint:
         self.results = self.folder / "results"
         self.feedback = self.folder / "feedback"
         self.spools = self.folder / "spool"
+        self.seed = Seed(self.folder / "seed")
         self._failure = self.folder / "failure.json"
-        self._progress = self.folder / "progress"
+        self.progress = NumberedFiles(self.folder / "progress")
+        self._cut = self.progress.folder / "cut.json"
+        self._stop = self.folder / "stop"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.take_lock()
         manifest = self._fitting(wanted)
         self._failure.unlink(missing_ok=True)
-        for folder in (self.folder, self.log.folder, self._progress, self.folder / "local"):
+        self._stop.unlink(missing_ok=True)
+        for folder in (self.folder, self.log.folder, self.progress.folder, self.folder / "local"):
             if folder.exists():
                 remove_leftovers(folder)
+        for numbered in (self.log.files, self.progress):
+            numbered.compact()
         return manifest
+
+    @property
+    def run(self) -> str:
+        """The name of the run that this checkpoint is of."""
+        return Manifest.from_json((self.folder / "manifest.json").read_bytes()).run
 
     def _fitting(self, wanted: Manifest) -> Manifest:
         file = self.folder / "manifest.json"
+        refuse_moved(self.folder)
         if not file.exists():
             strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock" and not is_leftover(p))
             if strangers:
@@ -74,9 +91,12 @@ class Checkpoint:
                 hint="start anew with another --checkpoint; to go on later, run with --follow",
             )
         check_restart(manifest, wanted)
+        if manifest.stages is None:  # the first start behind a migration
+            manifest = replace(manifest, stages=wanted.stages, plan=wanted.plan)
+            write_atomically(file, manifest.to_json())
         return manifest
 
-    def _take_lock(self) -> None:
+    def take_lock(self) -> None:
         self._lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,24 +110,42 @@ class Checkpoint:
     def mark_ended(self) -> None:
         write_atomically(self.folder / "ended", b"")
 
-    # Progress: one file per epoch.
+    # Progress: one entry per epoch.
 
     def report(self, report: EpochReport) -> None:
-        file = self._progress / f"{report.epoch:010d}.json"
-        write_atomically(file, json.dumps(asdict(report)).encode(), durable=False)
+        self.progress.put(report.epoch, json.dumps(asdict(report)).encode())
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""
-        while (file := self._progress / f"{first:010d}.json").exists():
-            yield EpochReport(**json.loads(file.read_bytes()))
-            first += 1
+        return (EpochReport.from_document(json.loads(line)) for line in self.progress.after(first))
+
+    def note_cut(self, cut: Cut) -> None:
+        write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)
+
+    def cut_of(self, epoch: int) -> Cut | None:
+        """None: an earlier start cut it."""
+        if not self._cut.exists():
+            return None
+        cut = Cut(**json.loads(self._cut.read_bytes()))
+        return cut if cut.epoch == epoch else None
+
+    # A stop between two epochs, for the process that cuts them.
+
+    def ask_to_stop(self) -> None:
+        write_atomically(self._stop, b"", durable=False)
+
+    @property
+    def is_to_stop(self) -> bool:
+        return self._stop.exists()
 
     # Errors of the parts that run in other processes.
 
     def record_failure(self, error: ThalwegError) -> None:
-        """Keep an error for the driver; the first one stays, later ones follow from it."""
+        """Keep an error for the driver; the first one stays, later ones follow from it. On a full disk nothing can be
+        kept; the error itself is raised all the same, and the driver finds the reason in what the engine says."""
         if not self._failure.exists():
-            write_atomically(self._failure, json.dumps(to_document(error)).encode())
+            with suppress(StorageError):
+                write_atomically(self._failure, json.dumps(to_document(error)).encode())
 
     def failure(self) -> ThalwegError | None:
         if not self._failure.exists():
@@ -124,11 +162,11 @@ class LocalState:
     def _snapshot(self, epoch: int) -> Path:
         return self.folder / f"state-{epoch:010d}"
 
-    def load(self) -> tuple[int, dict[tuple[int, int], dict[int, bytes]]]:
-        """The number of the next epoch, and the state before it."""
+    def load(self) -> tuple[int, dict[tuple[int, int], dict[int, bytes]]] | None:
+        """The number of the next epoch, and the state before it; None if no epoch was committed here."""
         committed = self.folder / "committed"
         if not committed.exists():
-            return 0, {}
+            return None
         epoch = int(committed.read_text())
         return epoch + 1, pickle.loads(self._snapshot(epoch).read_bytes())
 

@@ -19,7 +19,7 @@ from thalweg.engine.log import InputLog
 from thalweg.engine.spool import End, Spool
 from thalweg.engine.spool_items import feed_items
 from thalweg.engine.spool_tcp import feed_tcp
-from thalweg.errors import EngineError, InternalError, ThalwegError
+from thalweg.errors import EngineError, InternalError, StorageError, ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Items, Tcp
 from thalweg.ir.operators import Source
 
@@ -42,7 +42,7 @@ class SpoolWriter:
         self.files, self.tuples = spool.contents()
         self.stopped = threading.Event()
         self.failure: ThalwegError | None = None
-        self._broken: EngineError | None = None
+        self._broken: ThalwegError | None = None
         self._room, self._grown = room, True
         self._rows: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class SpoolWriter:
             return
         try:
             self.spool.write(self.files, self._rows, self.source.outputs[0])
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, StorageError) as error:
             self._broken = self._cannot(error)
             raise self._broken from None
         self.files += 1
@@ -83,14 +83,16 @@ class SpoolWriter:
             self._check()
             try:
                 self._write()
-            except EngineError as broken:
+            except ThalwegError as broken:
                 error = broken
             try:
                 self.spool.mark_end(End(error))
-            except OSError as second:
+            except (OSError, StorageError) as second:
                 self.failure = error or self._cannot(second)
 
-    def _cannot(self, error: Exception) -> EngineError:
+    def _cannot(self, error: Exception) -> ThalwegError:
+        if isinstance(error, StorageError):
+            return error
         return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
 
     def wait(self, seconds: float) -> None:
@@ -157,7 +159,7 @@ def feeding(
 
     Gives a function to be called now and then: it raises what a feeder could not even write into its spool.
     """
-    wanted = [] if any(epoch.final for epoch in checkpoint.log) else [s for s in sources if _is_to_feed(s, checkpoint)]
+    wanted = [] if checkpoint.log.has_end else [s for s in sources if _is_to_feed(s, checkpoint)]
     writers = [
         SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
     ]
@@ -200,7 +202,7 @@ def _flush(writers: Sequence[SpoolWriter]) -> None:
         for writer in writers:
             try:
                 writer.flush()
-            except EngineError as error:
+            except ThalwegError as error:
                 _end(writer, error)
                 writers = [w for w in writers if w is not writer]
 

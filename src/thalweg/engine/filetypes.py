@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.ir.textforms import Misfit as Misfit
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType
 
 ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
@@ -23,14 +24,6 @@ ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
     DECIMAL: pa.decimal128(38, 18),
 }
 _EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordinal(), timedelta(microseconds=1)
-
-
-class Misfit(Exception):
-    """A value, or with `whole` a column, is not what its type says."""
-
-    def __init__(self, expected: str, found: str, *, whole: bool = False) -> None:
-        super().__init__(f"expected {expected}, found {found}")
-        self.expected, self.found, self.whole = expected, found, whole
 
 
 def arrow_type(kind: AttributeType) -> pa.DataType:
@@ -64,6 +57,21 @@ TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
     DATE: pa.types.is_date,
     DECIMAL: pa.types.is_decimal,
 }
+
+
+def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa.ChunkedArray:
+    """A column of a type that has a numpy form, as that type; `first` is the number of its first row."""
+    if column.null_count:
+        row = first + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
+        raise Misfit(f"{kind} in every row", f"nothing in row {row}")
+    if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        return column
+    if not TAKEN[kind](column.type):
+        raise Misfit(str(kind), f"{column.type} (another type)", whole=True)
+    try:
+        return column.cast(ARROW_TYPES[kind])
+    except pa.ArrowInvalid as error:
+        raise Misfit(str(kind), f"{column.type} ({error})") from None
 
 
 def file_values(column: pa.ChunkedArray, kind: AttributeType) -> list[Any]:

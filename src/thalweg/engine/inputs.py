@@ -11,11 +11,13 @@ from thalweg.engine.beacon import BeaconReader, BeaconSplits
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.splits import FileSplits, Reader
 from thalweg.engine.spool import Spool, SpoolSplits
+from thalweg.engine.tolerant import Found, TolerantReader
 from thalweg.errors import InternalError
 from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
 from thalweg.ir.expr import Expr
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
+from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
 
@@ -54,16 +56,23 @@ class InputReader(Protocol):
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
 
 
+def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[Found]:
+    """The piece's tuples, and what a reader that tolerates bad rows says beside them."""
+    if isinstance(reader, TolerantReader):
+        return reader.read(piece, frame_rows)
+    return (Found(tuples=frame) for frame in reader.frames(piece, frame_rows))
+
+
 def make_splits(source: Source, spools: Path | None) -> Splits:
     match source.endpoint:
         case Files() as files:
             return FileSplits(source, files)
         case Beacon() as beacon:
             return BeaconSplits(source, beacon)
-        case Items() | Tcp() as spooled:
+        case Items() | Tcp() | SparkFormat() | SparkFrame() | Kafka() as spooled:
             if spools is None:
                 raise InternalError(f"no place for the spool of {source.name}")
-            return SpoolSplits(source, Spool.of(spools, source.name), patient=isinstance(spooled, Items))
+            return SpoolSplits(source, Spool.of(spools, source.name), patient=not isinstance(spooled, Tcp))
 
 
 def readers(
@@ -78,7 +87,12 @@ def _reader(source: Source, columns: tuple[str, ...], needed: Expr | None) -> In
         case Beacon() as beacon:
             return BeaconReader(source.name, source.where, beacon, source.outputs[0], columns)
         case Files() as files:
+            if source.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
+                return TolerantReader(source.name, files, source.outputs[0], columns)
             return Reader(source.name, files, source.outputs[0], columns, wanted=needed)
         case Items() | Tcp():
             # A chunk names its file itself.
             return Reader(source.name, Files("", "arrow"), source.outputs[0], columns, spooled=True)
+        case SparkFormat() | SparkFrame() | Kafka():
+            # As Spark gave them: Arrow's own types, so that no value is pickled on its way.
+            return Reader(source.name, Files("", "arrow"), source.outputs[0], columns)

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thalweg.engine.checkpoint import Checkpoint, LocalState
+from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.manifest import Manifest
+from thalweg.engine.moved import MIGRATED, read_move
+from thalweg.engine.stored import StoredPart, stored_state
 from thalweg.errors import CheckpointError, ThalwegError, did_you_mean
-from thalweg.runtime.describe import Entry, Part, describe_bucket
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPart:
-    """A part of a bucket, and where it lies."""
-
-    channel: int
-    bucket: int
-    part: Part
+from thalweg.runtime.describe import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +53,7 @@ class Inspection:
     tuples: int
     files: int
     ended: bool
+    moved_to: str | None  # where it was migrated to
     failure: ThalwegError | None
     operators: tuple[OperatorState, ...]
 
@@ -72,47 +66,33 @@ class Inspection:
         raise CheckpointError(f"no state of {name}", expected=expected, hint=did_you_mean(name, names))
 
 
-def inspect_checkpoint(folder: Path) -> Inspection:
+def read_manifest(folder: Path) -> Manifest:
     file = folder / "manifest.json"
     if not file.is_file():
         raise CheckpointError(f"{folder} is no checkpoint of Thalweg", expected="a folder with manifest.json")
-    manifest = Manifest.from_json(file.read_bytes())
+    return Manifest.from_json(file.read_bytes())
+
+
+def inspect_checkpoint(folder: Path) -> Inspection:
+    manifest = read_manifest(folder)
     checkpoint = Checkpoint(folder)
     epochs = list(checkpoint.log)
-    if manifest.engine == "spark":
-        from thalweg.engine.spark.inspect import committed_epochs, read_buckets
-
-        done, buckets = committed_epochs(checkpoint), list(read_buckets(checkpoint, manifest.labels))
-    else:
-        done, buckets = _local(checkpoint)
-    stored = [StoredPart(c, b, part) for c, b, data in sorted(buckets) for part in describe_bucket(data)]
+    state = stored_state(checkpoint, manifest)
     return Inspection(
         folder=checkpoint.folder,
         manifest=manifest,
         epochs_logged=len(epochs),
-        epochs_done=done,
+        epochs_done=state.epochs,
         tuples=sum(epoch.tuples for epoch in epochs),
         files=len({(chunk.source, chunk.path) for epoch in epochs for chunk in epoch.chunks}),
         ended=(checkpoint.folder / "ended").exists(),
+        moved_to=gone.new if (gone := read_move(checkpoint.folder / MIGRATED)) else None,
         failure=checkpoint.failure(),
         operators=tuple(
-            OperatorState(
-                name, meaning, manifest.keys.get(name, {}), tuple(s for s in stored if s.part.operator == name)
-            )
+            OperatorState(name, meaning, manifest.keys.get(name, {}), state.of(name))
             for name, meaning in manifest.states.items()
         ),
     )
-
-
-def _local(checkpoint: Checkpoint) -> tuple[int, list[tuple[int, int, bytes]]]:
-    """A running engine replaces its snapshot at every epoch: try again when it was faster."""
-    for _ in range(20):
-        try:
-            done, state = LocalState(checkpoint).load()
-        except FileNotFoundError:
-            continue
-        return done, [(channel, b, data) for (_, channel), held in state.items() for b, data in held.items()]
-    raise CheckpointError(f"the state in {checkpoint.folder} changes faster than it can be read", hint="try again")
 
 
 def plain(value: Any) -> Any:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
-from thalweg.engine.filetypes import Misfit
-from thalweg.engine.textforms import from_json, from_text, to_json
+from thalweg.ir.textforms import from_text, json_values, named, parse_json, to_json
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType, conform
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame
@@ -39,19 +37,7 @@ def line_parser(format: str, tuple_type: TupleType) -> LineParser:
 
 
 def _json_values(line: str, tuple_type: TupleType) -> Values:
-    """Other attributes than those of the type may be there: they are left out, as in a file."""
-    document = json.loads(line, parse_float=Decimal if any(k.boxed for _, k in tuple_type.attributes) else float)
-    if not isinstance(document, dict):
-        raise ValueError("expected a JSON object")
-    return tuple(_value(document, name, kind) for name, kind in tuple_type.attributes)
-
-
-def _value(document: Mapping[str, Any], name: str, kind: AttributeType) -> Any:
-    if name not in document and not kind.optional:
-        raise ValueError(f"{name} is missing")
-    if kind.boxed or isinstance(document[name], Decimal):
-        return _named(name, lambda: from_json(document.get(name), kind, name))
-    return _named(name, lambda: conform(document[name], kind))
+    return json_values(parse_json(line, tuple_type), tuple_type)
 
 
 def _csv_values(line: str, tuple_type: TupleType) -> Values:
@@ -62,7 +48,7 @@ def _csv_values(line: str, tuple_type: TupleType) -> Values:
     if len(fields) != len(tuple_type.attributes):
         raise ValueError(f"expected {len(tuple_type.attributes)} fields, found {len(fields)}")
     return tuple(
-        _named(name, lambda: _field(field, kind))
+        named(name, lambda: _field(field, kind))
         for (name, kind), field in zip(tuple_type.attributes, fields, strict=True)
     )
 
@@ -74,15 +60,6 @@ def _field(field: str, kind: AttributeType) -> Any:
     if kind.required in FIELD_PARSERS:
         return conform(FIELD_PARSERS[kind.required](field), kind)
     return from_text(field, kind)
-
-
-def _named(name: str, make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except Misfit as misfit:
-        raise ValueError(f"{name}: expected {misfit.expected}, found {misfit.found}") from None
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def json_rows_of(frame: Frame, tuple_type: TupleType) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,7 @@ from thalweg.engine.stages import (
     run_stateless_pe,
 )
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
 from thalweg.runtime.records import close_resources
@@ -49,13 +50,14 @@ class LocalEngine:
         live = live_attributes(plan.graph)
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
         self.state = state if state is not None else {}
+        self.counts = Counts()  # of the last whole epoch
 
     def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
         """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed.
 
         `fed`: what the epoch before fed back, by feedback operator.
         """
-        passed = Passed([])
+        passed = Passed()
         stores: dict[tuple[int, int], _Store] = {}
         parcels = self._source_stage(epoch, passed, fed or {})
         for stage in range(1, len(self.programs)):
@@ -64,6 +66,7 @@ class LocalEngine:
             raise failure
         for place, store in stores.items():
             self.state.setdefault(place, {}).update(store.written)
+        self.counts = passed.counts
         wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
         return {name: merge([p.frame for p in parcels if p.wire == wire]) for name, wire in wires.items()}
 

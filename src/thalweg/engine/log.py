@@ -1,7 +1,7 @@
 """The input log: which splits were taken in which order, which rows of each, and where the epochs were cut.
 
-The answer is a function of this log. It lies beside the checkpoint, one small file per epoch, and is written before
-anything else happens in an epoch; whoever replays an epoch, replays this.
+The answer is a function of this log. It lies beside the checkpoint, one small file per epoch (`numbered.py` puts old
+ones together), and is written before anything else happens in an epoch; whoever replays an epoch, replays this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from thalweg.engine.storage import create_atomically
+from thalweg.engine.numbered import NumberedFiles
 from thalweg.errors import CheckpointError
 
 
@@ -94,37 +94,42 @@ class InputLog:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    def _file(self, number: int) -> Path:
-        return self.folder / f"{number:010d}.json"
+        self.files = NumberedFiles(folder)
 
     def get(self, number: int) -> Epoch | None:
-        file = self._file(number)
-        return Epoch.from_json(file.read_text()) if file.exists() else None
+        found = self.files.get(number)
+        return None if found is None else Epoch.from_json(found.decode())
+
+    def __contains__(self, number: int) -> bool:
+        return self.files.file(number).exists()
 
     def __getitem__(self, number: int) -> Epoch:
         found = self.get(number)
         if found is None:
-            raise CheckpointError(f"epoch {number} is missing from the input log", found=str(self._file(number)))
+            where = str(self.files.file(number))
+            raise CheckpointError(f"epoch {number} is missing from the input log", found=where)
         return found
 
     def append(self, epoch: Epoch) -> None:
         """Never over an entry that is there: a process that outlived its driver may still be cutting epochs."""
         try:
-            create_atomically(self._file(epoch.number), epoch.as_json().encode())
+            self.files.add(epoch.number, epoch.as_json().encode())
         except FileExistsError:
             raise CheckpointError(
                 f"another process wrote epoch {epoch.number} of the input log",
-                found=str(self._file(epoch.number)),
+                found=str(self.files.file(epoch.number)),
                 hint="start again: the log's epoch is the one that counts",
             ) from None
 
     def written_at(self, number: int) -> float:
-        """When the epoch was cut, in seconds since 1970."""
-        return self._file(number).stat().st_mtime
+        """When the epoch was cut, in seconds since 1970; of an old one, when it was put together with others."""
+        return self.files.file(number).stat().st_mtime
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the final epoch was cut. It is the last one, so the others need not be read."""
+        last = self.files.last()
+        return last is not None and Epoch.from_json(last.decode()).final
 
     def __iter__(self) -> Iterator[Epoch]:
-        number = 0
-        while (epoch := self.get(number)) is not None:
-            yield epoch
-            number += 1
+        return (Epoch.from_json(line.decode()) for line in self.files.after(0))

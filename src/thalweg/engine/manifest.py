@@ -20,7 +20,7 @@ from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Manifest:
     channels: int
     buckets: int
     sources: tuple[str, ...]
-    stages: tuple[tuple[str, ...], ...]  # the stateful operators of each stage behind an exchange
+    # The stateful operators of each stage behind an exchange. None: migrated, and the first start will say.
+    stages: tuple[tuple[str, ...], ...] | None
     degrees: Mapping[str, int]
     states: Mapping[str, str]
     labels: tuple[int, ...]  # what Spark hashes to send a parcel to its channel
@@ -43,6 +44,7 @@ class Manifest:
     hash_version: int = HASH_VERSION
     version: int = MANIFEST_VERSION
     inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
+    first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=2).encode()
@@ -56,7 +58,8 @@ class Manifest:
                 expected=f"manifest version {MANIFEST_VERSION}",
                 found=str(document.get("version")),
             )
-        document["stages"] = tuple(tuple(stage) for stage in document["stages"])
+        if document["stages"] is not None:
+            document["stages"] = tuple(tuple(stage) for stage in document["stages"])
         return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
 
 
@@ -101,13 +104,15 @@ def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
 
 
 _ANEW = "start anew with another --checkpoint"
+_MIGRATE = "thalweg migrate CHECKPOINT NEW"
 
 
 def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, str]]:
     if old.app != new.app:
         yield "this checkpoint belongs to another application", old.app, new.app, _ANEW
     if old.engine != new.engine:
-        yield "this checkpoint belongs to another engine", old.engine, new.engine, f"--engine {old.engine}, or {_ANEW}"
+        hint = f"--engine {old.engine}, or move it: {_MIGRATE} --engine {new.engine}"
+        yield "this checkpoint belongs to another engine", old.engine, new.engine, hint
     if old.hash_version != new.hash_version:
         yield "keys are hashed by another version", str(old.hash_version), str(new.hash_version), _ANEW
     if old.sources != new.sources:
@@ -117,18 +122,21 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
             yield f"the source {name} has another kind of endpoint now", kind, new.inputs[name], _ANEW
     for name, degree in old.degrees.items():
         if name in new.degrees and new.degrees[name] != degree:
-            hint = f"--degree {degree}, or {_ANEW}"
+            hint = f"--degree {degree}, or give the state its new degree: {_MIGRATE} --degree {new.degrees[name]}"
             yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
             yield f"the state of {name} has another meaning now", state, new.states[name], _ANEW
-    if old.stages != new.stages:
-        hint = f"the --fuse of the first start, or {_ANEW}"
+    if old.stages is None and old.states.keys() != new.states.keys():
+        yield "the operators with state changed", ", ".join(old.states), ", ".join(new.states), _ANEW
+    if old.stages is not None and old.stages != new.stages:
+        hint = f"the --fuse of the first start, or take another one behind {_MIGRATE}"
         yield "the stateful stages changed", _stages(old), _stages(new), hint
     if (old.channels, old.buckets) != (new.channels, new.buckets):
         before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
-        yield "the number of channels and buckets changed", before, now, _ANEW
+        hint = f"--buckets {old.buckets}, or {_MIGRATE} --buckets {new.buckets}"
+        yield "the number of channels and buckets changed", before, now, hint
 
 
 def _stages(manifest: Manifest) -> str:
-    return " | ".join(" ".join(stage) for stage in manifest.stages) or "none"
+    return " | ".join(" ".join(stage) for stage in manifest.stages or ()) or "none"

@@ -7,22 +7,24 @@ operators written in Python their code. It carries order keys along and makes su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
-from thalweg.engine.inputs import readers
-from thalweg.engine.log import Epoch
+from thalweg.engine.inputs import InputReader, readers
+from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import until_nothing_is_fed
+from thalweg.engine.tolerant import TolerantReader
 from thalweg.errors import InternalError, TupleError
 from thalweg.ir.canonical import canonical
 from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
 from thalweg.ir.operators import (
+    BAD_RECORD,
     DEAD_LETTER,
     MARK,
     Aggregate,
@@ -54,6 +56,7 @@ from thalweg.runtime import batches
 from thalweg.runtime.aggregate import period, row_fields
 from thalweg.runtime.chance import chance
 from thalweg.runtime.columns import from_values, to_list
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.marks import passed
 from thalweg.runtime.ranks import LAST_RANK, hash_of, key_rank
@@ -75,6 +78,7 @@ class Reference:
         self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
+        self.counts, self.counting = Counts(), Counts()  # of all whole epochs, and of the one in progress
         self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
         self.last_key: dict[str, OrderKey] = {}
         self.now: dict[str, int] = {}  # the event time at each operator that takes marks
@@ -84,18 +88,18 @@ class Reference:
         live = live_attributes(self.graph, by_rows=True)
         inputs = readers(self.graph, {s.name: live[s.output] for s in self.graph.sources})
         for epoch in until_nothing_is_fed(log, lambda: any(self.fed.values())):
-            self.open = {name: [] for name in self.answer}
+            self.open, self.counting = {name: [] for name in self.answer}, Counts()
             self.last_key = {}
             self._feed(epoch.base)
             for piece in epoch.pieces():
                 reader = inputs[piece.chunk.source]
-                for frame in reader.frames(piece, 4096):
-                    for position, row in zip(frame.position.tolist(), rows(frame, reader.tuple_type), strict=True):
-                        self._deliver(StreamRef(piece.chunk.source), row, (position,))
+                for position, port, row in _in_order(reader, piece):
+                    self._deliver(StreamRef(piece.chunk.source, port), row, (position,))
             if epoch.final:
                 self._end(epoch.base)
             for name, emitted in self.open.items():
                 self.answer[name] += emitted
+            self.counts.add(self.counting)
         return self.answer
 
     def _feed(self, base: int) -> None:
@@ -126,6 +130,7 @@ class Reference:
             self._deliver(StreamRef(operator.name, port), row, key)
 
     def _deliver(self, stream: StreamRef, row: Any, key: OrderKey) -> None:
+        self.counting.send(stream.operator, stream.port, 1)
         for operator, port in self.graph.consumers[stream]:
             branch = self.layout.branch.get((operator.name, port))
             at = key if branch is None else (*key, branch)
@@ -142,6 +147,7 @@ class Reference:
         if operator.on_error == "fail":
             raise TupleError(text, operator=operator.name, where=operator.where, found=shown) from error
         if operator.dead_port is None:
+            self.counting.skip(operator.name)
             return []
         letter = row_maker(DEAD_LETTER, DEAD_LETTER.names)(operator.name, text, shown)
         return [(operator.dead_port, letter, self._wide(operator, key))]
@@ -342,6 +348,23 @@ class Reference:
 
 
 _ONE = np.zeros(1, np.int64)
+
+
+def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
+    """Position, output port and tuple: what was read, and letters about what could not be."""
+    if isinstance(reader, TolerantReader):
+        found = list(reader.read(piece, 4096))
+        letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
+        tuples = [row for one in found for row in _rows(one.tuples, reader.tuple_type, 0)]
+        yield from sorted([*tuples, *letters], key=lambda row: row[0])
+        return
+    for frame in reader.frames(piece, 4096):
+        yield from _rows(frame, reader.tuple_type, 0)
+
+
+def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
+    if frame is not None:
+        yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
 
 
 def _mark(time: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -16,10 +17,16 @@ import pyarrow as pa
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
+from thalweg.engine.live_table import Display, live_display
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.rows import check_without_spark
+from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
+from thalweg.engine.stop import Stop
+from thalweg.engine.timing import Laps, rounded, timed
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.endpoints import Beacon
 from thalweg.ir.graph import LogicalGraph
@@ -42,6 +49,8 @@ class RunOptions:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
+    stop: Stop = field(default_factory=Stop, compare=False)
+    display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -58,6 +67,8 @@ class RunResult:
     seconds: float
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
+    stopped: bool = False  # between two epochs, because somebody asked for it: there may be more to do
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order; without a name, of the only one."""
@@ -83,11 +94,15 @@ class Opened:
     checkpoint: Checkpoint
     manifest: Manifest
     sinks: Mapping[str, SinkWriter]
+    display: Display | None = None
 
     def show(self, epoch: int, options: RunOptions) -> None:
         """Print what the user should see of an epoch that is whole."""
         for sink in self.sinks.values():
-            sink.show(epoch, options.console or sys.stdout)
+            if self.display is not None and isinstance(sink, ConsoleSink) and sink.live:
+                sink.show_live(epoch, self.display)
+            else:
+                sink.show(epoch, options.console or sys.stdout)
 
 
 @contextmanager
@@ -102,7 +117,9 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
             sinks = make_sinks(plan.graph, checkpoint.results)
             for sink in sinks.values():
                 sink.claim(manifest.run, overwrite=options.overwrite)
-            yield Opened(checkpoint, manifest, sinks)
+            live = any(isinstance(sink, ConsoleSink) and sink.live for sink in sinks.values())
+            with live_display(live, options.display, options.console or sys.stdout) as display:
+                yield Opened(checkpoint, manifest, sinks, display)
         finally:
             checkpoint.close()
 
@@ -118,7 +135,9 @@ def _check_ends(graph: LogicalGraph) -> None:
             )
 
 
-def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float) -> RunResult:
+def result(
+    plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float, *, stopped: bool = False
+) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     return RunResult(
         epochs=len(reports),
@@ -127,11 +146,14 @@ def result(plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds:
         seconds=seconds,
         collected={name: sink.read() for name, sink in kept.items()},
         types={name: sink.tuple_type for name, sink in kept.items()},
+        stopped=stopped,
+        left_out=dict(sum((Counter(r.left_out) for r in reports), Counter())),
     )
 
 
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
+    check_without_spark(plan.graph)
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (
@@ -140,34 +162,56 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         ExitStack() as stack,
     ):
         snapshots = LocalState(run.checkpoint)
-        number, state = snapshots.load()
+        number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
         engine = stack.enter_context(closing(LocalEngine(plan, state)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         loops = [loop.name for loop in plan.graph.loops]
-        while True:
+        ended = False
+        while not ended and not options.stop.requested:
+            laps = Laps()
             fed = stored_feedback(run.checkpoint.feedback, loops, number - 1)
-            logged = run.checkpoint.log.get(number)
-            epoch = logged or cutter.next_epoch(closing=not options.follow, idle=bool(fed))
+            with laps.part("cut"):
+                logged = run.checkpoint.log.get(number)
+                epoch = logged or cutter.next_epoch(closing=not options.follow, idle=bool(fed))
             if epoch is None and cutter.ended:  # killed between the final epoch's commit and the mark
-                run.checkpoint.mark_ended()
+                ended = True
                 break
             if epoch is None:
                 check_feeders()
-                time.sleep(cutter.wait_s(options.interval_s))
+                options.stop.sleep(cutter.wait_s(options.interval_s))
                 continue
-            began = time.monotonic()
-            frames = engine.run_epoch(epoch, fed)
-            snapshots.save(number, engine.state)
-            out = write_epoch(run.sinks, number, frames, final=epoch.final)
-            snapshots.commit(number)
-            seconds = time.monotonic() - began
-            reports.append(EpochReport(number, epoch.final, epoch.tuples, out, seconds, cutter.backlog()))
+            options.stop.epoch, sinks = number, Laps()
+            with laps.part("run"):
+                frames = engine.run_epoch(epoch, fed)
+            with laps.part("commit"):
+                snapshots.save(number, engine.state)
+            with laps.part("sinks"):
+                out = write_epoch(timed(run.sinks, sinks), number, frames, final=epoch.final)
+            with laps.part("commit"):
+                snapshots.commit(number)
+            seconds = laps.elapsed()
+            reports.append(
+                EpochReport(
+                    number,
+                    epoch.final,
+                    epoch.tuples,
+                    out,
+                    round(seconds, 6),
+                    cutter.backlog(),
+                    operators=operator_counts(plan.graph, engine.counts, epoch),
+                    pes=pe_times(engine.counts.spent),
+                    parts=laps.parts(seconds),
+                    sinks=rounded(sinks.seconds),
+                    state_bytes=sum(len(data) for held in engine.state.values() for data in held.values()),
+                )
+            )
             run.checkpoint.report(reports[-1])
+            options.stop.epoch = None
             run.show(number, options)
             watch(reports[-1])
             number += 1
-            if epoch.final:
-                run.checkpoint.mark_ended()
-                break
-        return result(plan, run, reports, time.monotonic() - started)
+            ended = epoch.final
+        if ended:
+            run.checkpoint.mark_ended()
+        return result(plan, run, reports, time.monotonic() - started, stopped=not ended)

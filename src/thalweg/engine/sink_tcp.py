@@ -7,11 +7,10 @@ epoch's last line and waits until the receiver, having read all, closes the othe
 from __future__ import annotations
 
 import socket
-import time
 from typing import TextIO
 
 from thalweg.engine.lines import json_line, json_rows_of
-from thalweg.errors import OutputError
+from thalweg.engine.retry import deliver
 from thalweg.ir.endpoints import Tcp
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import TupleType
@@ -36,16 +35,17 @@ class TcpSink:
         if frame is None or len(frame) == 0:
             return 0
         lines = [json_line(row | {EPOCH: epoch, ROW: n}) for n, row in enumerate(json_rows_of(frame, self.tuple_type))]
-        deadline, pause = time.monotonic() + self.tcp.retry_s, 0.05
-        while True:
-            try:
-                self._send(b"".join(lines))
-                return len(frame)
-            except OSError as error:
-                if time.monotonic() + pause > deadline:
-                    raise self._refused(epoch, error) from None
-            time.sleep(pause)
-            pause = min(2 * pause, 1.0)
+        data = b"".join(lines)
+        deliver(
+            lambda: self._send(data),
+            sink=self.sink,
+            epoch=epoch,
+            to=self.tcp.address,
+            retry_s=self.tcp.retry_s,
+            expected=f"a server that takes it within {self.tcp.retry_s:g} s, and closes when it has read all",
+            is_temporary=lambda error: isinstance(error, OSError),
+        )
+        return len(frame)
 
     def _send(self, data: bytes) -> None:
         with socket.create_connection((self.tcp.host, self.tcp.port), timeout=self.tcp.retry_s) as connection:
@@ -53,13 +53,3 @@ class TcpSink:
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(4096):  # whatever it answers; its end says that it has read all
                 pass
-
-    def _refused(self, epoch: int, error: OSError) -> OutputError:
-        return OutputError(
-            f"epoch {epoch} cannot be delivered to {self.tcp.address}",
-            operator=self.sink.name,
-            where=self.sink.where,
-            expected=f"a server that takes it within {self.tcp.retry_s:g} s, and closes when it has read all",
-            found=str(error),
-            hint="nothing is lost: start again on the same checkpoint, and this epoch is sent again",
-        )

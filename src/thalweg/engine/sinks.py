@@ -16,14 +16,16 @@ from thalweg.engine.filetypes import Misfit, arrow_type, file_array
 from thalweg.engine.lines import json_line, json_rows_of
 from thalweg.engine.loops import FeedSink
 from thalweg.engine.sink_console import ConsoleSink
+from thalweg.engine.sink_kafka import KafkaSink
 from thalweg.engine.sink_tcp import TcpSink
 from thalweg.engine.splits import STORED, SUFFIXES
 from thalweg.engine.storage import is_leftover, remove_leftovers, write_atomically
 from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Tcp
+from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Postgres, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
+from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.columns import Column, to_arrow, to_list
 from thalweg.runtime.frame import Frame
@@ -157,21 +159,31 @@ class NoSink:
         """There is nothing to see."""
 
 
-Make = Callable[[Any, Sink, TupleType, Path], SinkWriter]
+def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint: Path) -> SinkWriter:
+    from thalweg.engine.sink_postgres import PostgresSink  # who writes no table does not load the driver
+
+    return PostgresSink(sink, endpoint, tuple_type, checkpoint)
+
+
+# Writes rows through a format of Spark's, with its options. Only the Spark engine can.
+WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
+Make = Callable[[Any, Sink, TupleType, Path, WriteRows | None], SinkWriter]
 MAKERS: Mapping[type, Make] = {
-    Files: lambda files, sink, type_, results: FileSink(Path(files.path).absolute(), files.format, type_),
-    Collect: lambda collect, sink, type_, results: CollectSink(results / sink.name, "parquet", type_),
-    Console: lambda console, sink, type_, results: ConsoleSink(results / sink.name, sink.name, console, type_),
-    Tcp: lambda tcp, sink, type_, results: TcpSink(sink, tcp, type_),
-    Discard: lambda discard, sink, type_, results: NoSink(),
-    Feed: lambda feed, sink, type_, results: FeedSink.of(results.parent / "feedback", feed.into),
+    Files: lambda files, sink, type_, results, rows: FileSink(Path(files.path).absolute(), files.format, type_),
+    Collect: lambda collect, sink, type_, results, rows: CollectSink(results / sink.name, "parquet", type_),
+    Console: lambda console, sink, type_, results, rows: ConsoleSink(results / sink.name, sink.name, console, type_),
+    Tcp: lambda tcp, sink, type_, results, rows: TcpSink(sink, tcp, type_),
+    Postgres: lambda postgres, sink, type_, results, rows: _postgres(postgres, sink, type_, results.parent),
+    Kafka: lambda kafka, sink, type_, results, rows: KafkaSink(sink, kafka, type_, results.parent, rows),
+    Discard: lambda discard, sink, type_, results, rows: NoSink(),
+    Feed: lambda feed, sink, type_, results, rows: FeedSink.of(results.parent / "feedback", feed.into),
 }
 
 
-def make_sinks(graph: LogicalGraph, results: Path) -> dict[str, SinkWriter]:
+def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
     """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
     return {
-        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results)
+        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results, write_rows)
         for sink in graph.sinks
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,21 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 
 from thalweg.engine.arrow_files import ARROW_SUFFIXES, count_arrow_rows, read_arrow
 from thalweg.engine.boxed_columns import boxed_column, json_column
-from thalweg.engine.filetypes import ARROW_TYPES, TAKEN, Misfit, is_text
+from thalweg.engine.filetypes import Misfit, plain_values
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.parquet import read_groups
-from thalweg.engine.textforms import TO_TEXT, count_json_rows, json_rows
+from thalweg.engine.text_tables import read_text
+from thalweg.engine.textforms import count_json_rows, json_rows
+from thalweg.engine.tolerant import count_tolerantly
+from thalweg.engine.unchanged import changed, check_unchanged
 from thalweg.errors import InputError
 from thalweg.ir.endpoints import Files
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
-from thalweg.ir.types import STR, AttributeType, TupleType
+from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.columns import Array, Column, from_arrow
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored
@@ -88,15 +88,20 @@ class FileSplits:
         for path, size, modified_ns in _files(self.source, self.endpoint):
             known = self.known.get(path)
             if known is not None and (known.size, known.modified_ns) != (size, modified_ns):
-                raise _changed(known, size, modified_ns)
+                raise changed(known, size, modified_ns)
             if known is None and path not in pending:
                 split = len(self.known) + len([c for c in self.pending.chunks if c.path not in self.known])
-                rows = _count_rows(path, self.endpoint.format)
+                rows = self._count(path)
                 chunk = Chunk(self.source.name, split, path, 0, rows, rows, size, modified_ns)
                 if rows == 0:
                     self.known[path] = chunk
                 else:
                     self.pending.chunks.append(chunk)
+
+    def _count(self, path: str) -> int:
+        if self.source.on_error == "fail":
+            return _count_rows(path, self.endpoint.format)
+        return count_tolerantly(path, self.endpoint.format, self.source.outputs[0])
 
 
 def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
@@ -127,30 +132,7 @@ def _count_rows(path: str, format: str) -> int:
             raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
     if format == "arrow":
         return count_arrow_rows(path)
-    return count_json_rows(path) if format == "jsonl" else len(_read_text(path, format, None))
-
-
-def _changed(known: Chunk, size: int, modified_ns: int) -> InputError:
-    return InputError(
-        f"{known.path} changed after it was taken",
-        expected=f"{known.size} bytes, modified at {known.modified_ns} ns",
-        found=f"{size} bytes, modified at {modified_ns} ns",
-        hint="put the file back as it was, or start anew with another checkpoint; new data belongs into new files",
-    )
-
-
-def check_unchanged(chunk: Chunk) -> None:
-    """A file that is about to be read (again) must be the one that was logged."""
-    try:
-        stat = os.stat(chunk.path)
-    except FileNotFoundError:
-        raise InputError(
-            f"{chunk.path} has vanished before it was wholly processed",
-            expected=f"a file of {chunk.size} bytes, rows {chunk.start} to {chunk.stop} of it",
-            hint="put the file back and start again; nothing was lost",
-        ) from None
-    if (stat.st_size, stat.st_mtime_ns) != (chunk.size, chunk.modified_ns):
-        raise _changed(chunk, stat.st_size, stat.st_mtime_ns)
+    return count_json_rows(path) if format == "jsonl" else len(read_text(path, format, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +173,8 @@ class Reader:
                     text = self.endpoint.format == "csv"
                     columns[name] = boxed_column(column, kinds[name], chunk.start, text=text)
                 else:
-                    columns[name] = from_arrow(self._column(table, name, chunk))
+                    column = self._present(table, name, kinds[name], chunk)
+                    columns[name] = from_arrow(plain_values(column, kinds[name], chunk.start))
             except Misfit as misfit:
                 raise self._misfit(name, chunk, misfit.expected, misfit.found) from None
         return columns, at
@@ -214,7 +197,7 @@ class Reader:
         if self.endpoint.format == "arrow":
             return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
         if self.endpoint.format != "parquet":
-            table = _read_text(chunk.path, self.endpoint.format, self)
+            table = read_text(chunk.path, self.endpoint.format, self.tuple_type)
             if len(table) != chunk.rows:
                 found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
                 raise InputError("this file does not have one row per line", operator=self.source, found=found)
@@ -225,45 +208,7 @@ class Reader:
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
 
-    def _column(self, table: pa.Table, name: str, chunk: Chunk) -> pa.ChunkedArray:
-        kind = self.tuple_type.get(name)
-        assert kind is not None
-        column = self._present(table, name, kind, chunk)
-        if column.null_count:
-            row = chunk.start + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
-            raise self._misfit(name, chunk, f"{kind} in every row", f"nothing in row {row}")
-        if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
-            return column
-        found = column.type
-        try:
-            if not TAKEN[kind](found):
-                raise pa.ArrowInvalid("another type")
-            return column.cast(ARROW_TYPES[kind])
-        except pa.ArrowInvalid as error:
-            raise self._misfit(name, chunk, str(kind), f"{found} ({error})") from None
-
     def _misfit(self, name: str, chunk: Chunk, expected: str, found: str) -> InputError:
         return InputError(
             f"attribute {name} does not fit: {chunk.path}", operator=self.source, expected=expected, found=found
         )
-
-
-def _read_text(path: str, format: str, reader: Reader | None) -> pa.Table:
-    kinds = {} if reader is None else {n: k.required for n, k in reader.tuple_type.attributes}
-    types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
-    try:
-        if format == "csv":
-            # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number. A str is never null, but
-            # a `str | None` is "" only in quotes, and nothing without them.
-            convert = pyarrow.csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-            )
-            table = pyarrow.csv.read_csv(path, convert_options=convert)
-            for n, k in () if reader is None else reader.tuple_type.attributes:
-                if k is STR and n in table.column_names:
-                    table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))
-            return table
-        schema = pa.schema(list(types.items())) if types else None
-        return pyarrow.json.read_json(path, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"this file cannot be read as {format}", found=f"{path}: {error}") from None

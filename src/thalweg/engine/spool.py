@@ -28,6 +28,8 @@ from thalweg.ir.types import TupleType
 from thalweg.runtime.objects import to_stored
 from thalweg.runtime.rows import columns_of
 
+_BATCH_ROWS = 16_384
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -49,12 +51,13 @@ class Spool:
     def file(self, number: int) -> Path:
         return self.folder / f"{number:010d}.arrow"
 
-    def open(self) -> None:
-        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure."""
+    def open(self, *, again: bool = False) -> None:
+        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure;
+        and, for a source that can go on behind its end, that end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
         end = self.end()
-        if end is not None and end.error is not None:
+        if end is not None and (again or end.error is not None):
             self._end_file.unlink()
 
     def contents(self) -> tuple[int, int]:
@@ -72,6 +75,13 @@ class Spool:
         out = io.BytesIO()
         with pa.ipc.new_file(out, schema) as file:
             file.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
+        create_atomically(self.file(number), out.getvalue())
+
+    def write_table(self, number: int, table: pa.Table) -> None:
+        """The same for rows that are in Arrow's own types, as a feeding query of Spark's gets them."""
+        out = io.BytesIO()
+        with pa.ipc.new_file(out, table.schema) as file:
+            file.write_table(table, max_chunksize=_BATCH_ROWS)  # an epoch may take a part: it reads only its batches
         create_atomically(self.file(number), out.getvalue())
 
     @property
@@ -106,9 +116,10 @@ class SpoolSplits:
         self.end = self.end or self.spool.end()  # before the files: behind an end there are none
         while (file := self.spool.file(self.files)).exists():
             stat, rows = file.stat(), count_arrow_rows(str(file))
-            self.pending.chunks.append(
-                Chunk(self.source.name, self.files, str(file), 0, rows, rows, stat.st_size, stat.st_mtime_ns)
-            )
+            if rows:  # a batch of a feeding query may be empty
+                self.pending.chunks.append(
+                    Chunk(self.source.name, self.files, str(file), 0, rows, rows, stat.st_size, stat.st_mtime_ns)
+                )
             self.files += 1
 
     @property

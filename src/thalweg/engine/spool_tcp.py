@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from thalweg.engine.lines import LineParser, line_parser
+from thalweg.engine.retry import keep_trying
 from thalweg.engine.spool_items import Rows
 from thalweg.errors import InputError
 from thalweg.ir.endpoints import Tcp
@@ -66,19 +66,19 @@ def _accept(server: socket.socket, out: Rows) -> Iterator[socket.socket]:
 
 def _connect(source: Source, tcp: Tcp, out: Rows) -> Iterator[socket.socket]:
     """One connection after the other; a server that does not answer is tried again for a while."""
+
+    def connect() -> socket.socket:
+        out.wait(0)
+        return socket.create_connection((tcp.host, tcp.port), timeout=tcp.retry_s)
+
     while True:
-        deadline, pause = time.monotonic() + tcp.retry_s, 0.05
-        while True:
-            out.wait(0)
-            try:
-                connection = socket.create_connection((tcp.host, tcp.port), timeout=tcp.retry_s)
-                break
-            except OSError as error:
-                if time.monotonic() + pause > deadline:
-                    raise _refused(source, tcp, error) from None
-            out.wait(pause)
-            pause = min(2 * pause, 1.0)
-        yield connection
+        yield keep_trying(
+            connect,
+            seconds=tcp.retry_s,
+            is_temporary=lambda error: isinstance(error, OSError),
+            give_up=lambda error: _refused(source, tcp, error),
+            wait=out.wait,
+        )
 
 
 def _received(connection: socket.socket, out: Rows) -> Iterator[bytes]:
@@ -137,7 +137,7 @@ class _Lines:
         )
 
 
-def _refused(source: Source, tcp: Tcp, error: OSError) -> InputError:
+def _refused(source: Source, tcp: Tcp, error: Exception) -> InputError:
     return InputError(
         f"no connection to {tcp.address}",
         operator=source.name,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from thalweg.engine.beacon import BeaconError
-from thalweg.engine.inputs import InputReader
+from thalweg.engine.inputs import InputReader, read_piece
 from thalweg.engine.log import Piece
 from thalweg.errors import TupleError
 from thalweg.runtime.container import Container, Failure, Output, Program
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.state import BucketStore
 
@@ -35,21 +36,32 @@ class Parcel:
 
 @dataclass(slots=True)
 class Passed:
-    """Failures found on the way; they travel beside the parcels."""
+    """Failures found on the way, and what was counted; they travel beside the parcels."""
 
-    failures: list[Failure]
+    failures: list[Failure] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
 
 
 def run_source_pe(
     program: Program, readers: dict[str, InputReader], pieces: Sequence[Piece], channel: int, passed: Passed
 ) -> Iterator[Parcel]:
     """The first PE of stage 0, over the pieces that one task reads."""
+    spent = passed.counts.of_pe(program.name)
     try:
         for piece in pieces:
-            for frame in readers[piece.chunk.source].frames(piece, program.frame_rows):
-                container = Container(program)
-                container.run_sources({piece.chunk.source: frame})
+            source = piece.chunk.source
+            read = iter(read_piece(readers[source], piece, program.frame_rows))
+            while True:
+                with spent.working():
+                    if (found := next(read, None)) is None:
+                        break
+                    container = Container(program)
+                    if found.letters is not None:
+                        container.put_letters(source, found.letters)
+                    container.run_sources({} if found.tuples is None else {source: found.tuples})
                 yield from _sent(container.output, channel, passed)
+                if found.left_out:
+                    passed.counts.skip(source, found.left_out)
     except BeaconError as error:
         passed.failures.append(error.failure)
 
@@ -59,18 +71,21 @@ def run_fed(program: Program, fed: Mapping[str, Frame], base: int, channel: int,
     before = 0
     for name, frame in reversed(list(fed.items())):
         before += len(frame)
-        container = Container(program)
-        positions = np.arange(base - before, base - before + len(frame))
-        container.run_sources({name: Frame(positions, (), frame.columns)})
+        with passed.counts.of_pe(program.name).working():
+            container = Container(program)
+            positions = np.arange(base - before, base - before + len(frame))
+            container.run_sources({name: Frame(positions, (), frame.columns)})
         yield from _sent(container.output, channel, passed)
 
 
 def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
     """A PE without state, over the parcels of a channel, each by itself."""
+    spent = passed.counts.of_pe(program.name)
     for parcel in parcels:
         if parcel.wire in program.consumes:
-            container = Container(program)
-            container.run_frame(parcel.wire, parcel.frame)
+            with spent.working():
+                container = Container(program)
+                container.run_frame(parcel.wire, parcel.frame)
             yield from _sent(container.output, parcel.channel, passed)
         if parcel.wire in program.forwards:
             yield parcel
@@ -86,18 +101,22 @@ def run_stateful_pe(
 ) -> Iterator[Parcel]:
     """The PE with state behind an exchange, over all parcels of one channel in one epoch. `end`: where the end is."""
     arrived: dict[int, list[Frame]] = {}
+    spent = passed.counts.of_pe(program.name)
     for parcel in parcels:
         if parcel.wire in program.consumes:
-            arrived.setdefault(parcel.wire, []).append(parcel.frame)
+            with spent.working():
+                arrived.setdefault(parcel.wire, []).append(parcel.frame)
         if parcel.wire in program.forwards:
             yield parcel
-    container = Container(program, store)
-    container.run_epoch(arrived, end)
+    with spent.working():
+        container = Container(program, store)
+        container.run_epoch(arrived, end)
     yield from _sent(container.output, channel, passed)
 
 
 def _sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
     passed.failures += output.failures
+    passed.counts.add(output.counts)
     for wire, to, frame in output.frames:
         yield Parcel(channel if to is None else to, wire, frame)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from thalweg.ir.row_endpoints import Kafka, RowSource, SparkFormat, SparkFrame, row_identity
+from thalweg.ir.types import TupleType
+
+POSITION_COLUMNS = ("_epoch", "_row")  # no attribute begins with _
 OWNER_FILE = "_thalweg.json"  # in a sink's folder: whose it is, and of which type
 
 
@@ -16,6 +20,7 @@ class Files:
     path: str
     format: str
     exported: bool = False  # a folder in which applications meet: it may not be there yet
+    on_error: str = "fail"  # of a source: what becomes of rows that are no tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,27 @@ class Tcp:
         return f"{self.host}:{self.port}"
 
 
+class Hidden(Protocol):
+    """A text that is never shown: a `tw.Secret`."""
+
+    def reveal(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A sink that appends to a table of a PostgreSQL database. `shown` names the server without what is secret."""
+
+    dsn: Hidden = field(hash=False, repr=False)
+    table: str  # perhaps with its schema
+    shown: str
+    create: bool = True
+    position: bool = False
+    retry_s: float = 60.0
+
+    def columns(self, tuple_type: TupleType) -> tuple[str, ...]:
+        return (*tuple_type.names, *(POSITION_COLUMNS if self.position else ()))
+
+
 @dataclass(frozen=True, slots=True)
 class Collect:
     """A sink that keeps its tuples for whoever started the run."""
@@ -69,9 +95,12 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A sink that prints the first tuples of each epoch; None: all."""
+    """A sink that prints the first tuples of each epoch; None: all. Live, on a terminal: a table of the last ones, or
+    of the last one of each key."""
 
     rows: int | None
+    live: bool = False
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +115,8 @@ class Feed:
     into: str
 
 
-SourceEndpoint = Files | Beacon | Items | Tcp
-SinkEndpoint = Files | Collect | Console | Tcp | Discard | Feed
+SourceEndpoint = Files | Beacon | Items | Tcp | RowSource
+SinkEndpoint = Files | Collect | Console | Tcp | Postgres | Kafka | Discard | Feed
 
 # What must be read as it comes, and stored before an epoch takes it.
 SPOOLED = (Items, Tcp)
@@ -104,3 +133,5 @@ def identity(endpoint: SourceEndpoint) -> str:
             return "iterable"
         case Tcp():
             return "tcp"
+        case SparkFormat() | SparkFrame() | Kafka():
+            return row_identity(endpoint)

@@ -17,6 +17,8 @@ from thalweg.ir.types import INT, STR, AttributeType, TupleType, conform
 # Punctuation and event time travel as streams of their own beside the tuples: to all channels, and once behind a merge.
 MARK = TupleType("Mark", (("time", INT),))
 DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tuple", STR)))
+# What a file has in place of a tuple: `tuple` is its text, `row` its number in the file.
+BAD_RECORD = TupleType("BadRecord", (*DEAD_LETTER.attributes, ("path", STR), ("row", INT)))
 POLICIES = ("fail", "skip", "dead_letter")
 
 

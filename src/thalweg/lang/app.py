@@ -9,13 +9,14 @@ from typing import Any
 
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, SinkEndpoint, SourceEndpoint
+from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import MARK, Function, Operator, StreamRef
+from thalweg.ir.operators import BAD_RECORD, MARK, Function, Operator, StreamRef
+from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT, TupleType
-from thalweg.lang import agg, library
+from thalweg.lang import agg, inside, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.endpoints import check_sink, check_source, exported
 from thalweg.lang.finish import finished
@@ -23,6 +24,7 @@ from thalweg.lang.functions import read_function, unknown_attribute
 from thalweg.lang.outputs import declared_type, in_declared_order, map_type
 from thalweg.lang.params import current_scope
 from thalweg.lang.place import call_place, user_frame
+from thalweg.lang.row_endpoints import check_kafka_sink, kafka_source, through
 from thalweg.lang.site import Site, word
 from thalweg.lang.tuples import Tuple, check_names
 from thalweg.lang.window import Duration, Last, Window, Within, names
@@ -57,14 +59,30 @@ class App:
                 found=repr(tuple_type),
             )
         check_source(endpoint, tuple_type.tuple_type, site.where)
+        if isinstance(endpoint, Kafka):
+            return kafka_source(site, endpoint, tuple_type.tuple_type)
+        on_error = endpoint.on_error if isinstance(endpoint, Files) else "fail"
+        letters = (BAD_RECORD,) if on_error == "dead_letter" else ()
         return site.stream(
-            ops.Source(name=site.name, outputs=(tuple_type.tuple_type,), where=site.where, endpoint=endpoint)
+            ops.Source(
+                name=site.name,
+                outputs=(tuple_type.tuple_type, *letters),
+                where=site.where,
+                on_error=on_error,
+                endpoint=endpoint,
+            )
         )
 
-    def imported(self, export: str, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
-        """The stream that another application exports under this name; it may run before, after or beside this one."""
+    def imported(
+        self, export: str, tuple_type: type[Tuple], *, via: Kafka | None = None, name: str | None = None
+    ) -> Stream:
+        """The stream that another application exports under this name; it may run before, after or beside this one.
+
+        `via=tw.kafka(…)`: the exporter's topic, instead of a folder."""
         site = Site(self, "imported", name)
         declared = declared_type(tuple_type, site.where)
+        if via is not None:
+            return kafka_source(site, through(via, export, site.where), declared)
         endpoint = exported(export, declared, site.where)
         return site.stream(ops.Source(name=site.name, outputs=(declared,), where=site.where, endpoint=endpoint))
 
@@ -80,10 +98,15 @@ class App:
 
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must end somewhere."""
+        return self._finished(tuple(self._operators))
+
+    def _finished(self, operators: tuple[Operator, ...], *, open_ends: bool = False) -> LogicalGraph:
         self._scope.check(self.module)
         params = tuple((d.name, d.shown) for d in self._scope.of(self.module))
-        graph = LogicalGraph(self.name, tuple(self._operators), params)
-        return finished(graph, frozenset(self._immediate), self.where)
+        graph = LogicalGraph(self.name, operators, params)
+        return finished(graph, frozenset(self._immediate), self.where, open_ends=open_ends)
+
+    start = inside.start
 
     def _add(self, operator: Operator) -> None:
         self._operators.append(operator)
@@ -143,6 +166,7 @@ class Stream:
     barrier = library.barrier
     pair = library.pair
     custom = library.custom
+    to_dataframe = inside.to_dataframe
 
     def map(
         self,
@@ -486,14 +510,20 @@ class Stream:
     def sink(self, endpoint: SinkEndpoint, *, name: str | None = None) -> None:
         """The end of a stream."""
         site = Site(self.app, "sink", name)
-        check_sink(endpoint, self.tuple_type, site.where)
+        _check_sink(endpoint, self.tuple_type, site)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
-    def export(self, export: str, *, name: str | None = None) -> None:
-        """Give these tuples to other applications under a name: they read them with `app.imported(name, Type)`."""
+    def export(self, export: str, *, via: Kafka | None = None, name: str | None = None) -> None:
+        """Give these tuples to other applications under a name: they read them with `app.imported(name, Type)`.
+
+        `via=tw.kafka(…)`: through a topic, instead of a folder."""
         site = Site(self.app, "export", name)
-        endpoint = exported(export, self.tuple_type, site.where)
-        check_sink(endpoint, self.tuple_type, site.where)
+        endpoint: SinkEndpoint
+        if via is not None:
+            endpoint = through(via, export, site.where)
+        else:
+            endpoint = exported(export, self.tuple_type, site.where)
+        _check_sink(endpoint, self.tuple_type, site)
         self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
 
     def feed(self, loop: Stream, *, name: str | None = None) -> None:
@@ -538,6 +568,12 @@ class Stream:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)
+
+
+def _check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, site: Site) -> None:
+    check_sink(endpoint, tuple_type, site.where)
+    if isinstance(endpoint, Kafka):
+        check_kafka_sink(endpoint, tuple_type, site.where)
 
 
 def _not_stored(window: Last | Within | None) -> bool:

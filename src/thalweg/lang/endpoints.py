@@ -18,11 +18,16 @@ from thalweg.ir.endpoints import (
     Discard,
     Files,
     Items,
+    Postgres,
     SinkEndpoint,
     SourceEndpoint,
     Tcp,
 )
+from thalweg.ir.operators import POLICIES
+from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import STR, TupleType
+from thalweg.lang.check import one_of, positive, require
+from thalweg.lang.databases import check_table
 from thalweg.lang.place import call_place, user_frame
 
 FORMATS = ("parquet", "csv", "jsonl", "arrow")
@@ -32,18 +37,27 @@ NAMES: dict[type, str] = {
     Beacon: "tw.beacon(…)",
     Items: "tw.iterable(…)",
     Tcp: "tw.tcp(…)",
+    Postgres: "tw.postgres(…)",
+    Kafka: "tw.kafka(…)",
+    SparkFormat: "tw.spark(…)",
+    SparkFrame: "tw.from_dataframe(…)",
     Collect: "tw.collect()",
     Console: "tw.console()",
     Discard: "tw.none()",
 }
-SOURCES = (Files, Beacon, Items, Tcp)
-SINKS = (Files, Collect, Console, Tcp, Discard)
+SOURCES = (Files, Beacon, Items, Tcp, Kafka, SparkFormat, SparkFrame)
+SINKS = (Files, Collect, Console, Tcp, Postgres, Kafka, Discard)
 
 
-def files(path: str | Path, *, format: str = "parquet") -> Files:
-    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before."""
-    _one_of("file format", format, FORMATS)
-    return Files(str(path), format)
+def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
+    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before.
+
+    `on_error` says what becomes of rows that are no tuples: they stop the run (fail), are left out and counted (skip),
+    or go to the source's `dead_letters` (dead_letter).
+    """
+    one_of("file format", format, FORMATS)
+    one_of("on_error", on_error, POLICIES)
+    return Files(str(path), format, on_error=on_error)
 
 
 def beacon(
@@ -54,11 +68,11 @@ def beacon(
     The function must give the same tuple for the same number, always: a restart calls it again. With `shards` the
     numbers are dealt to as many splits that advance side by side; `rate` is in tuples per second.
     """
-    _require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
+    require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
     good_count = count is None or (type(count) is int and count >= 0)
-    _require(good_count, "beacon: bad count", "0 or more, or None for an endless one", count)
-    _require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
-    _require(rate is None or _positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
+    require(good_count, "beacon: bad count", "0 or more, or None for an endless one", count)
+    require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
+    require(rate is None or positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
     return Beacon(function, count, shards, rate)
 
 
@@ -78,7 +92,7 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Items:
             hint="give the generator function itself, without calling it; or lambda: …",
         )
     good = isinstance(items, Iterable) or callable(items)
-    _require(good, "iterable: nothing to iterate over", "an iterable, or a function that returns one", items)
+    require(good, "iterable: nothing to iterate over", "an iterable, or a function that returns one", items)
     return Items(items)
 
 
@@ -92,12 +106,12 @@ def tcp(
     retry_s: float = 10.0,
 ) -> Tcp:
     """Lines over TCP. A source connects to a server, or listens and waits for a client; a sink connects."""
-    _require(isinstance(host, str) and host != "", "tcp: bad host", "a name or an address", host)
-    _require(type(port) is int and 0 < port < 65536, "tcp: bad port", "1 to 65535", port)
-    _one_of("line format", format, LINE_FORMATS)
-    _require(type(listen) is bool, "tcp: bad value of listen", "True or False", listen)
-    _one_of("on_error", on_error, ("fail", "skip"))
-    _require(_positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
+    require(isinstance(host, str) and host != "", "tcp: bad host", "a name or an address", host)
+    require(type(port) is int and 0 < port < 65536, "tcp: bad port", "1 to 65535", port)
+    one_of("line format", format, LINE_FORMATS)
+    require(type(listen) is bool, "tcp: bad value of listen", "True or False", listen)
+    one_of("on_error", on_error, ("fail", "skip"))
+    require(positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
     return Tcp(host, port, format, listen, on_error, retry_s)
 
 
@@ -106,9 +120,7 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
 
     Who writes there says in it of which type; so another type is refused before anything runs.
     """
-    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
-    if not good:
-        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
+    check_export(name, where)
     folder = Path(os.environ.get("THALWEG_EXPORTS", "exports")) / name
     owner = folder / OWNER_FILE
     found = json.loads(owner.read_bytes()).get("type") if owner.exists() else None
@@ -119,15 +131,28 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
     return Files(str(folder), "arrow", exported=True)
 
 
+def check_export(name: str, where: Where) -> None:
+    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
+    if not good:
+        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
+
+
 def collect() -> Collect:
     """A sink whose tuples the caller of `app.run` gets back."""
     return Collect()
 
 
-def console(rows: int | None = 20) -> Console:
-    """A sink that prints the first tuples of each epoch; None: all."""
-    _require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
-    return Console(rows)
+def console(rows: int | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
+    """A sink that prints the first tuples of each epoch; None: all.
+
+    With `live`, on a terminal: a table that is kept up to date, of the last tuples, or with `key` of the last tuple of
+    each key. Elsewhere it prints as always.
+    """
+    require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
+    require(type(live) is bool, "console: bad value of live", "True or False", live)
+    by = (key,) if isinstance(key, str) else tuple(key)
+    require(live or not by, "console: a key without a live table", "console(live=True, key=…)", by)
+    return Console(rows, live, by)
 
 
 def none() -> Discard:
@@ -168,6 +193,25 @@ def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> N
         )
     if isinstance(endpoint, Files):
         _check_format(endpoint, tuple_type, where)
+        if endpoint.on_error != "fail":
+            raise GraphError(
+                "a sink reads nothing that could be bad",
+                where=where,
+                expected="tw.files(…) without on_error",
+                found=f"on_error={endpoint.on_error!r}",
+                hint="on_error= of the operator before decides about tuples on which it fails",
+            )
+    if isinstance(endpoint, Console):
+        for name in endpoint.key:
+            if tuple_type.get(name) is None:
+                raise GraphError(
+                    f"console: no attribute {name}",
+                    where=where,
+                    expected=str(tuple_type),
+                    hint=did_you_mean(name, tuple_type.names),
+                )
+    if isinstance(endpoint, Postgres):
+        check_table(endpoint, tuple_type, where)
     if isinstance(endpoint, Tcp) and (endpoint.format, endpoint.listen, endpoint.on_error) != ("jsonl", False, "fail"):
         raise GraphError(
             "a tcp sink connects to a server and sends JSON lines",
@@ -195,22 +239,3 @@ def _check_format(endpoint: Files, tuple_type: TupleType, where: Where) -> None:
                 found=str(tuple_type),
                 hint='format="parquet" or "jsonl" holds lists and nested tuples',
             )
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
-def _require(good: bool, message: str, expected: str, found: object) -> None:
-    if not good:
-        raise GraphError(message, where=call_place(user_frame()), expected=expected, found=repr(found))
-
-
-def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise GraphError(
-            f"unknown {what} {value!r}",
-            where=call_place(user_frame()),
-            expected=", ".join(known),
-            hint=did_you_mean(str(value), known),
-        )

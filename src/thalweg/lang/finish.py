@@ -8,20 +8,25 @@ from pathlib import Path
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, Files
+from thalweg.ir.endpoints import Feed, Files, Postgres
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.lang.loops import fold_loops
 from thalweg.library.windows import WindowSpec
 
 
-def finished(declared: LogicalGraph, immediate: frozenset[str], where: Where) -> LogicalGraph:
-    """The graph as the compiler takes it, or the error of a program that is not whole."""
+def finished(
+    declared: LogicalGraph, immediate: frozenset[str], where: Where, *, open_ends: bool = False
+) -> LogicalGraph:
+    """The graph as the compiler takes it, or the error of a program that is not whole.
+
+    `open_ends`: it is a part of a graph, so a stream may lead nowhere.
+    """
     graph = replace(declared, operators=_with_steps(_without_idle_marks(declared.operators)))
     if not graph.sources:
         raise GraphError(f"application {graph.name} has no source", where=where, hint="app.source(tw.files(…), Type)")
     for stream, consumers in graph.consumers.items():
-        if not consumers and not _may_end(graph, stream):
+        if not consumers and not open_ends and not _may_end(graph, stream):
             raise GraphError(
                 f"the stream {stream} leads nowhere",
                 operator=stream.operator,
@@ -75,7 +80,20 @@ def _check_folders(graph: LogicalGraph) -> None:
     """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
     read = {Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)}
     written: dict[Path, str] = {}
+    tables: list[tuple[Postgres, str]] = []
     for sink in graph.sinks:
+        if isinstance(sink.endpoint, Postgres):
+            for other, name in tables:
+                if (other.dsn, other.table) == (sink.endpoint.dsn, sink.endpoint.table):
+                    raise GraphError(
+                        f"two sinks write into the table {other.table}",
+                        operator=sink.name,
+                        where=sink.where,
+                        expected="a table for each sink",
+                        found=f"{name} writes there too",
+                        hint="sink a .union() of the streams",
+                    )
+            tables.append((sink.endpoint, sink.name))
         if not isinstance(sink.endpoint, Files):
             continue
         folder = Path(sink.endpoint.path).absolute()

@@ -60,7 +60,7 @@ class Site:
         if like is not None:
             made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
         if operator.dead_port is not None:
-            letters = self.app._stream(StreamRef(operator.name, operator.dead_port), DEAD_LETTER)
+            letters = self.app._stream(StreamRef(operator.name, operator.dead_port), operator.outputs[-1])
             made = replace(made, beside_letters=letters)
         return made
 

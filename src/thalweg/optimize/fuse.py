@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.partitioning import output_routes
 from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
+from thalweg.optimize.groups import read_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,7 @@ class Fuse:
     @classmethod
     def by_name(cls, mode: str, graph: LogicalGraph) -> Fuse:
         makers = {"all": cls.all, "none": cls.none}
-        if mode not in makers:
-            raise PlanError("unknown fusion", expected="all or none", found=mode, hint=did_you_mean(mode, makers))
-        return makers[mode](graph)
+        return makers[mode](graph) if mode in makers else cls(read_groups(mode, graph))
 
     def run(self, plan: PhysicalPlan) -> PhysicalPlan:
         fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows)
@@ -79,7 +77,9 @@ class _Line:
         self.declared = {o.name: i for i, o in enumerate(graph.operators)}
         self.stages: list[list[list[str]]] = [[[s.name for s in graph.entries]]]
         self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.entries}
-        self.parts: dict[StreamRef, Route] = {s.output: STAY for s in graph.entries}
+        self.parts: dict[StreamRef, Route] = {
+            StreamRef(s.name, port): STAY for s in graph.entries for port in range(len(s.outputs))
+        }
 
     def plan(self) -> PhysicalPlan:
         # A source may be declared behind operators that already stand in the first PE.

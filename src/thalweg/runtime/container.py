@@ -40,6 +40,7 @@ from thalweg.runtime import aggregate, batches, join, loops, marks, rows
 from thalweg.runtime.aggregate import Groups
 from thalweg.runtime.chance import chances
 from thalweg.runtime.columns import Array, Column, concat, take, to_list
+from thalweg.runtime.counts import Counts
 from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame, Sub, join_frames
 from thalweg.runtime.kernels import Fallback
@@ -53,7 +54,7 @@ from thalweg.runtime.state import BucketStore, State, Stored
 
 Columns = Mapping[str, Column]
 VectorFunction = Callable[[Columns, int], Any]
-ChainKernel = Callable[[Columns, int], tuple[Array | None, Columns]]
+ChainKernel = Callable[[Columns, int, dict[str, int]], tuple[Array | None, Columns]]
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Output:
 
     frames: list[tuple[int, int | None, Frame]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
 
 
 _compiled: dict[str, Callable[..., None]] = {}
@@ -178,14 +180,25 @@ class Container:
         """The frame as one branch of a fan-out whose branches meet again."""
         return None if frame is None else frame.with_sub(index)
 
-    def chain(self, frame: Frame | None, kernel: ChainKernel) -> Frame | object | None:
+    def count(self, name: str, made: Frame | Sequence[Frame | None] | None) -> None:
+        """Count what an operator made: a frame, or one for each of its output ports."""
+        for port, frame in enumerate(made if isinstance(made, list) else (made,)):
+            if frame is not None:
+                self.output.counts.send(name, port, len(frame))
+
+    def chain(self, names: Sequence[str], frame: Frame | None, kernel: ChainKernel) -> Frame | object | None:
         """Several maps and filters in one kernel; FELL_BACK where it cannot do this frame."""
         if frame is None:
             return None
+        seen: dict[str, int] = {}  # how many tuples each filter let through
         try:
-            kept, columns = kernel(frame.columns, len(frame))
+            kept, columns = kernel(frame.columns, len(frame), seen)
         except Fallback:
             return self.FELL_BACK
+        tuples = len(frame)
+        for name in names:
+            tuples = seen.get(name, tuples)
+            self.output.counts.send(name, 0, tuples)
         left = frame.with_columns({})
         return _some((left if kept is None else left.take(kept)).with_columns(columns))
 
@@ -409,6 +422,8 @@ class Container:
         run = ProcessRun(operator, ports, self.state, lone)
         end = None if self.end is None or operator.by is None else self.end + self.program.ends[name]
         found = run.run(end)
+        if run.skipped:
+            self.output.counts.skip(name, run.skipped)
         for failed in run.failures:
             self._failed(operator, failed.order_key, failed.error, failed.shown)
         return [None if f is None else f.select(live) for f, live in zip(found, lives, strict=True)]
@@ -510,11 +525,17 @@ class Container:
 
     def _failed(self, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: Any) -> bool:
         if operator.on_error != "fail":
+            if operator.on_error == "skip":
+                self.output.counts.skip(operator.name)
             return True
         text = shown if isinstance(shown, str) else repr(shown)
         message, rank = f"{type(error).__name__}: {error}", self.program.ranks[operator.name]
         self.output.failures.append(Failure(order_key, rank, operator.name, operator.where, message, text))
         return False
+
+    def put_letters(self, name: str, letters: Frame) -> None:
+        """What a source read in place of tuples."""
+        self._letters.setdefault(name, []).append(letters)
 
     def dead_letters(self, name: str, width: int) -> Frame | None:
         """The tuples on which an operator failed, as its last output port gives them."""

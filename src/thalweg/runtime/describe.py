@@ -1,7 +1,7 @@
 """Read a bucket without the program that wrote it: what `thalweg state` shows of a checkpoint.
 
 A bucket is a JSON header and one blob per operator (`runtime.state`). A blob is an Arrow stream, a row per key, or a
-pickle: (version, [(canonical key, key's values, rank, the object's attributes), …]).
+pickled list of keys, each with a pickle of its own: (key's values, rank, the object's attributes) (`runtime.records`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import CheckpointError
+from thalweg.runtime.records import StoredEntry
 from thalweg.runtime.state import STATE_VERSION
 
 _ARROW, _PICKLE = b"\xff\xff\xff\xff", b"\x80"
@@ -41,19 +42,36 @@ class Part:
     def size(self) -> int:
         return len(self.data)
 
+    def table(self) -> pa.RecordBatch | None:
+        """A row per key; None if it is no table."""
+        if not self.data.startswith(_ARROW):
+            return None
+        with pa.ipc.open_stream(self.data) as reader:
+            return reader.read_next_batch()
+
+    def records(self) -> list[StoredEntry] | None:
+        """The keys of an operator written in Python; None if it is no list of them."""
+        if not self.data.startswith(_PICKLE):
+            return None
+        match _Reader(io.BytesIO(self.data)).load():
+            case list() as kept if all(isinstance(item, tuple) and len(item) == 3 for item in kept):
+                return [StoredEntry(*item) for item in kept]
+        return None
+
     def keys(self) -> int | None:
         """How many there are; None for a form that this version does not know."""
-        if self.data.startswith(_ARROW):
-            return int(_batch(self.data).num_rows)
-        kept = _pickled(self.data)
+        if (table := self.table()) is not None:
+            return int(table.num_rows)
+        kept = self.records()
         return None if kept is None else len(kept)
 
     def entries(self, kinds: Mapping[str, str]) -> Iterator[Entry]:
         """The keys with their values. `kinds`: the key's attributes and their types."""
-        if self.data.startswith(_ARROW):
-            for row in _batch(self.data).to_pylist():
+        if (table := self.table()) is not None:
+            for row in table.to_pylist():
                 yield Entry(readable_key(row.pop("key"), kinds), row)
-        for _, values, _, attributes in _pickled(self.data) or ():
+        for entry in self.records() or ():
+            values, _, attributes = _Reader(io.BytesIO(entry.data)).load()
             yield Entry(tuple(values), dict(attributes))
 
 
@@ -97,20 +115,6 @@ def _value(canonical: Any, kind: str) -> Any:
     if kind == "float" and isinstance(canonical, int):
         return struct.unpack("<d", struct.pack("<q", canonical))[0]
     return bool(canonical) if kind == "bool" else canonical
-
-
-def _batch(data: bytes) -> pa.RecordBatch:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
-
-
-def _pickled(data: bytes) -> list[tuple[Any, Any, Any, Mapping[str, Any]]] | None:
-    if not data.startswith(_PICKLE):
-        return None
-    match _Reader(io.BytesIO(data)).load():
-        case (_, list() as kept) if all(isinstance(item, tuple) and len(item) == 4 for item in kept):
-            return kept
-    return None
 
 
 class _Reader(pickle.Unpickler):

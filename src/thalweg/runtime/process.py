@@ -57,6 +57,7 @@ class ProcessRun:
         self.operator, self.ports = operator, ports
         self.state, self.lone = state, lone
         self.failures: list[Failed] = []
+        self.skipped = 0
         self.now: int | None = None if state is None else state.times().get(operator.name)
         self.table = None if state is None or operator.by is None else state.tables[operator.name]
         self.emitted = [_Emitted() for _ in operator.outputs]
@@ -215,6 +216,7 @@ class ProcessRun:
             return False
         port = self.operator.dead_port
         if port is None:
+            self.skipped += 1
             return True
         out = self.emitted[port]
         out.events.append(number)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from thalweg.errors import CheckpointError
 from thalweg.ir.logic import Logic, fresh
@@ -24,6 +25,26 @@ class Record:
 
 
 _MISSING = object()
+
+
+class StoredEntry(NamedTuple):
+    """One key in a bucket. What is remembered is a pickle of its own: (values, rank, attributes).
+
+    So keys can be moved to other buckets by whoever has neither the program nor the user's classes, and no two keys
+    share an object because they happened to be stored together.
+    """
+
+    key: int | str | bytes  # canonical
+    version: int  # of the class that wrote it
+    data: bytes
+
+
+def pack_entries(entries: Iterable[StoredEntry]) -> bytes:
+    return pickle.dumps([tuple(entry) for entry in entries], protocol=5)
+
+
+def unpack_entries(data: bytes | memoryview) -> list[StoredEntry]:
+    return [StoredEntry(*entry) for entry in pickle.loads(data)]
 
 
 class ObjectTable:
@@ -57,17 +78,20 @@ class ObjectTable:
         An attribute that still is the template's is not stored: settings in a user's class follow the program.
         """
         records = self.buckets.get(bucket, {})
+        version = self.operator.logic.version
+        return pack_entries(
+            StoredEntry(key, version, dumps((record.values, record.rank, self._changed(record.logic))))
+            for key, record in records.items()
+            if not getattr(record.logic, "is_empty", False)
+        )
+
+    def _changed(self, logic: Logic) -> dict[str, Any]:
         template = self.operator.logic.__dict__
-        kept = [
-            (key, r.values, r.rank, {n: v for n, v in r.logic.__dict__.items() if v is not template.get(n, _MISSING)})
-            for key, r in records.items()
-            if not getattr(r.logic, "is_empty", False)
-        ]
-        return dumps((self.operator.logic.version, kept))
+        return {n: v for n, v in logic.__dict__.items() if v is not template.get(n, _MISSING)}
 
     def decode(self, bucket: int, data: memoryview) -> None:
-        version, kept = loads(bytes(data), self.types, self.classes)
-        for key, values, rank, attributes in kept:
+        for key, version, blob in unpack_entries(data):
+            values, rank, attributes = loads(blob, self.types, self.classes)
             logic = self._fresh()
             logic.__dict__.update(self._fitting(attributes, version))
             self.buckets.setdefault(bucket, {})[key] = Record(logic, values, rank, bucket)

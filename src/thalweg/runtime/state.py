@@ -1,12 +1,13 @@
 """State: tables of keys in buckets. Only dirty buckets are written.
 
-A bucket is one binary value in the store of its channel: a JSON header, then one Arrow IPC stream per operator.
+A bucket is one binary value in the store of its channel: a JSON header, then one part per operator, an Arrow IPC stream
+or, of operators written in Python, a pickled list of keys (`records.py`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,8 +20,8 @@ from thalweg.runtime.folds import ranges
 from thalweg.runtime.keys import Keys, buckets_of
 from thalweg.runtime.objects import from_stored, to_stored
 
-STATE_VERSION = 1
-_TIMES = -1  # beside the buckets: the event time at each operator
+STATE_VERSION = 2
+TIMES = -1  # beside the buckets: the event time at each operator
 
 
 class BucketStore(Protocol):
@@ -29,6 +30,20 @@ class BucketStore(Protocol):
     def get(self, bucket: int) -> bytes | None: ...
 
     def put(self, bucket: int, data: bytes) -> None: ...
+
+
+def write_batch(batch: pa.RecordBatch) -> bytes:
+    """A table's part of a bucket."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def pack_bucket(parts: Sequence[tuple[str, bytes]]) -> bytes:
+    """A bucket of these operators' parts."""
+    header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
+    return b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)])
 
 
 class Table:
@@ -85,10 +100,7 @@ class Table:
             part = to_stored(take(column, inner if name in self.ragged else rows))
             arrays[name] = pa.ListArray.from_arrays(list_offsets, part) if name in self.ragged else part
         batch = pa.RecordBatch.from_pydict(arrays)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        return bytes(sink.getvalue().to_pybytes())
+        return write_batch(batch)
 
     def decode(self, bucket: int, data: memoryview) -> None:
         with pa.ipc.open_stream(data) as reader:
@@ -127,7 +139,7 @@ class State:
     def times(self) -> dict[str, int]:
         """The event time at each operator that takes marks; every channel keeps it for itself."""
         if self._times is None:
-            self._stored_times = self.store.get(_TIMES) or b"{}"
+            self._stored_times = self.store.get(TIMES) or b"{}"
             self._times = json.loads(self._stored_times)
         return self._times
 
@@ -174,9 +186,7 @@ class State:
     def commit(self) -> None:
         """Write the dirty buckets back."""
         for bucket in sorted(self.dirty):
-            parts = [(name, table.encode(bucket)) for name, table in self.tables.items()]
-            header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
-            self.store.put(bucket, b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)]))
+            self.store.put(bucket, pack_bucket([(name, table.encode(bucket)) for name, table in self.tables.items()]))
         self.dirty.clear()
         if self._times is not None and (times := json.dumps(self._times).encode()) != self._stored_times:
-            self.store.put(_TIMES, times)
+            self.store.put(TIMES, times)

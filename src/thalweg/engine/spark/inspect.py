@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.manifest import Manifest
 from thalweg.engine.spark.session import spark_session
 
 
-def committed_epochs(checkpoint: Checkpoint) -> int:
-    """How many epochs Spark has committed: it writes a file for each, and forgets old ones."""
+def committed_epochs(checkpoint: Checkpoint, manifest: Manifest) -> int:
+    """How many epochs are committed, those before a migration included."""
+    return manifest.first_epoch + _batches(checkpoint)
+
+
+def _batches(checkpoint: Checkpoint) -> int:
+    """How many batches Spark has committed: it writes a file for each, and forgets old ones."""
     folder = checkpoint.spark / "commits"
     numbers = [int(file.name) for file in folder.iterdir() if file.name.isdigit()] if folder.is_dir() else []
     return max(numbers, default=-1) + 1
@@ -18,7 +24,7 @@ def committed_epochs(checkpoint: Checkpoint) -> int:
 def read_buckets(checkpoint: Checkpoint, labels: tuple[int, ...]) -> Iterator[tuple[int, int, bytes]]:
     """Channel, bucket and data, as of the last committed epoch. Each stateful stage is an operator of Spark's."""
     folder = checkpoint.spark / "state"
-    if not committed_epochs(checkpoint) or not folder.is_dir():
+    if not _batches(checkpoint) or not folder.is_dir():
         return
     with spark_session(None, {}, channels=1) as spark:
         for operator in sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()):

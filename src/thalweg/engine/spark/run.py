@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,49 +18,96 @@ from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
+from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.connectors import check_connectors, rows_writer, with_packages
+from thalweg.engine.spark.deaths import query_error
+from thalweg.engine.spark.deploy import deployed
+from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.labels import balanced_labels
+from thalweg.engine.spark.progress import ProgressReader, joined
+from thalweg.engine.spark.row_feed import row_feeding
 from thalweg.engine.spark.session import spark_session
+from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stages import connect
-from thalweg.engine.spark.wire import FAILURES, PULSE, read_failures
-from thalweg.engine.stages import first_failure
-from thalweg.errors import EngineError, ThalwegError
+from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
+from thalweg.engine.stages import Passed, first_failure
+from thalweg.engine.timing import Laps, rounded, timed
+from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.runtime.container import Failure
+from thalweg.ir.row_endpoints import ROWS
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import merge
 
 _POLL_S = 0.05
 
 
-def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
+    check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
-        first = sum(1 for _ in run.checkpoint.reports(0))
-        if any(epoch.final for epoch in run.checkpoint.log):
+        done = committed_epochs(run.checkpoint, run.manifest)
+        first = done + sum(1 for _ in run.checkpoint.reports(done))
+        if run.checkpoint.log.has_end:
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
+        conf = with_packages(plan.graph, options.conf)
         with (
-            spark_session(options.master, options.conf, plan.channels) as spark,
-            feeding(
-                plan.graph.sources, run.checkpoint, max_tuples=options.max_tuples_per_epoch, follow=options.follow
-            ) as check_feeders,
+            spark_session(options.master, conf, plan.channels, session) as spark,
+            all_feeding(spark, plan.graph, run.checkpoint, options) as check_feeders,
         ):
             started = time.monotonic()
-            query = start_query(spark, plan, options, run)
-            reports = _follow(query, run, options, watch, first, check_feeders)
+            reports: list[EpochReport] = []
+            if not options.stop.requested:
+                endless = waits(plan.graph, run.checkpoint, options)
+                with deployed(spark, plan.graph, run.checkpoint):
+                    query = start_query(spark, plan, options, run)
+                reports = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
             seconds = time.monotonic() - started
-        if not options.follow:  # then a query that ends by itself has run its final epoch, now or before a crash
+        # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
+        ended = bool(reports and reports[-1].final) or not (options.follow or options.stop.requested)
+        if ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, reports, seconds)
+        return result(plan, run, reports, seconds, stopped=not ended)
+
+
+@contextmanager
+def all_feeding(
+    spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions
+) -> Iterator[Callable[[], None]]:
+    """Feed all spools while the block runs: from threads of the driver, and from queries of this session."""
+    check_connectors(spark, graph)
+    limit, follow = options.max_tuples_per_epoch, options.follow
+    with (
+        feeding(graph.sources, checkpoint, max_tuples=limit, follow=follow) as check,
+        row_feeding(spark, graph.name, graph.sources, checkpoint, max_tuples=limit, follow=follow) as check_rows,
+    ):
+
+        def check_all() -> None:
+            check()
+            check_rows()
+
+        yield check_all
 
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+    frames = frames_of(spark, plan, options, run)
+    writer = frames.writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch))
+    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
+    if waits(plan.graph, run.checkpoint, options):
+        return writer.trigger(processingTime="0 seconds").start()
+    return writer.trigger(availableNow=True).start()
+
+
+def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
+    """The frames behind the last stage, epoch by epoch."""
     programs = compile_plan(plan)
-    labels = run.manifest.labels
+    labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
+    notes.clear()
     live = live_attributes(plan.graph)
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
@@ -72,21 +120,23 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
         follow=options.follow,
         interval_s=options.interval_s,
         loops=tuple(loop.name for loop in plan.graph.loops),
+        first_epoch=run.manifest.first_epoch,
     )
     spark.dataSource.register(ThalwegSource)
     frames = spark.readStream.format(FORMAT).option("job", job.to_option()).load()
-    writer = connect(frames, programs, labels).writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder))
-    writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
-    if options.follow or _waits(plan.graph, run.checkpoint):
-        return writer.trigger(processingTime="0 seconds").start()
-    return writer.trigger(availableNow=True).start()
+    seed = run.checkpoint.seed if run.checkpoint.seed.exists else None
+    return connect(frames, programs, labels, notes, seed)
 
 
-def _waits(graph: LogicalGraph, checkpoint: Checkpoint) -> bool:
+def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> bool:
     """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
+    if options.follow:
+        return True
     endpoints = [source.endpoint for source in graph.sources]
-    may = any(isinstance(e, SPOOLED) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints)
-    return may and not any(epoch.final for epoch in checkpoint.log)
+    may = any(
+        isinstance(e, (*SPOOLED, *ROWS)) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints
+    )
+    return may and not checkpoint.log.has_end
 
 
 @dataclass
@@ -98,9 +148,10 @@ class EpochWriter:
     started: float
 
     @staticmethod
-    def make(plan: PhysicalPlan, folder: Path) -> Any:
+    def make(plan: PhysicalPlan, folder: Path, first_epoch: int) -> Any:
+        """Spark's batches count from 0 in every checkpoint; epochs go on where the migrated one stood."""
         writer = EpochWriter(plan, folder, time.time())
-        return lambda rows, epoch: writer.write(rows, epoch)
+        return lambda rows, batch: writer.write(rows, first_epoch + batch)
 
     def write(self, rows: DataFrame, number: int) -> None:
         checkpoint = Checkpoint(self.folder)
@@ -112,22 +163,49 @@ class EpochWriter:
 
     def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
         frames: dict[int, list[Frame]] = {}
-        failures: list[Failure] = []
+        passed, laps, sinks_laps = Passed(), Laps(), Laps()
+        errors: list[bytes] = []
         # One action: the state is read once, and no operator runs twice.
-        table = rows.toArrow()
-        for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
-            if stream == FAILURES:
-                failures += read_failures(content.as_py())
-            elif stream != PULSE:
-                frames.setdefault(stream, []).append(decode(content.as_buffer()))
-        if (failure := first_failure(failures)) is not None:
-            raise failure
-        epoch = checkpoint.log[number]
-        sinks = make_sinks(self.plan.graph, checkpoint.results)
-        merged = {s.name: merge(frames.get(self.plan.sink_wire(s).index, [])) for s in self.plan.graph.sinks}
-        out = write_epoch(sinks, number, merged, final=epoch.final)
+        with laps.part("run"):
+            table = rows.toArrow()
+        with laps.part("sinks"):
+            for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
+                if stream == FAILURES:
+                    passed.failures += read_failures(content.as_py())
+                elif stream == ERRORS:
+                    errors.append(content.as_py())
+                elif stream == COUNTS:
+                    passed.counts.add(read_counts(content.as_py()))
+                elif stream != PULSE:
+                    frames.setdefault(stream, []).append(decode(content.as_buffer()))
+            if errors:
+                raise first_error(errors)
+            if (failure := first_failure(passed.failures)) is not None:
+                raise failure
+            epoch = checkpoint.log[number]
+            sinks = make_sinks(self.plan.graph, checkpoint.results, rows_writer(rows.sparkSession))
+            merged: dict[str, Frame | None] = {}
+            for sink in self.plan.graph.sinks:
+                with sinks_laps.part(sink.name):
+                    merged[sink.name] = merge(frames.get(self.plan.sink_wire(sink).index, []))
+            out = write_epoch(timed(sinks, sinks_laps), number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
-        checkpoint.report(EpochReport(number, epoch.final, epoch.tuples, out, seconds, None))
+        cut = checkpoint.cut_of(number)
+        if cut is not None:
+            laps.seconds["cut"] = cut.seconds
+        report = EpochReport(
+            number,
+            epoch.final,
+            epoch.tuples,
+            out,
+            round(seconds, 6),
+            None if cut is None else cut.backlog,
+            operators=operator_counts(self.plan.graph, passed.counts, epoch),
+            pes=pe_times(passed.counts.spent),
+            parts=rounded(laps.seconds),
+            sinks=rounded(sinks_laps.seconds),
+        )
+        checkpoint.report(report)
 
     def _began(self, checkpoint: Checkpoint, number: int) -> float:
         """When the epoch began: when it was logged, unless it is a replay."""
@@ -141,33 +219,55 @@ def _follow(
     watch: Watch,
     first: int,
     check_feeders: Callable[[], None],
+    graph: LogicalGraph,
+    *,
+    endless: bool,
 ) -> list[EpochReport]:
-    """Read the reports from storage while the query works."""
+    """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
+    is not endless ends by itself then."""
     reports: list[EpochReport] = []
+    settled = False
     try:
         active = True
         while active:
             time.sleep(_POLL_S)
             check_feeders()
+            if options.stop.requested and run.manifest.first_epoch not in run.checkpoint.log:
+                return reports  # there was no epoch yet, and none is in progress
+            if options.stop.requested and not run.checkpoint.is_to_stop:
+                run.checkpoint.ask_to_stop()
+                if endless:
+                    query.processAllAvailable()  # until Spark has committed the epoch in progress
+                    settled = True
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
-            for report in run.checkpoint.reports(first + len(reports)):
+            for report in _reports(query, run, first + len(reports), complete=active):
                 reports.append(report)
                 run.show(report.epoch, options)
                 watch(report)
+            number = first + len(reports)
+            options.stop.epoch = number if number in run.checkpoint.log else None
             if active and reports and reports[-1].final:
                 query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
                 return reports
+            if settled:
+                return reports
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise run.checkpoint.failure() or _engine_error(error) from error
+        notes = Notes.of(run.checkpoint.folder)
+        raise run.checkpoint.failure() or query_error(error, run.checkpoint.folder, notes, graph) from error
     finally:
         query.stop()
     return reports
 
 
-def _engine_error(error: StreamingQueryException) -> EngineError:
-    message = str(error)
-    last = next(
-        (line for line in reversed(message.splitlines()) if "Error" in line or "Exception" in line), message[:400]
-    )
-    return EngineError("Spark stopped the query", found=last.strip(), hint="--debug shows all that Spark said")
+def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:
+    """The reports from this epoch on, each with what Spark says of it; `complete`: wait until Spark has spoken."""
+    spoken = ProgressReader(query)
+    for report in run.checkpoint.reports(number):
+        known, progress = spoken.get(report.epoch - run.manifest.first_epoch)
+        if complete and not known:
+            return
+        if progress is not None:
+            report = joined(report, progress)
+            run.checkpoint.report(report)
+        yield report

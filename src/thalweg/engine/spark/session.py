@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
+from thalweg.engine.spark.home import lean_home
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.quiet import quiet
+from thalweg.engine.spark.settings import refusals
+
+LOCAL = "local[*]"
+_PACKAGES = "spark.jars.packages"
+_PACKAGES_HINT = (
+    "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
+)
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
 STATIC: Mapping[str, str] = {
@@ -27,6 +39,7 @@ STATIC: Mapping[str, str] = {
 
 # Set for the session of a query.
 RUNTIME: Mapping[str, str] = {
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",  # a worker that crashes says where
     "spark.sql.adaptive.enabled": "false",  # it may coalesce the partitions that a plan chose
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # the source itself makes every epoch
     "spark.sql.streaming.stateStore.providerClass": (
@@ -41,32 +54,71 @@ RUNTIME: Mapping[str, str] = {
 
 
 @contextmanager
-def spark_session(master: str | None, conf: Mapping[str, str], channels: int) -> Iterator[SparkSession]:
-    """The active session if there is one, else a new one that ends with the block."""
-    active = SparkSession.getActiveSession()
-    spark = active or _start(master, conf)
-    session = spark.newSession()
-    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
-        session.conf.set(key, value)
+def spark_session(
+    master: str | None, conf: Mapping[str, str], channels: int, given: SparkSession | None = None
+) -> Iterator[SparkSession]:
+    """Like the given session, or the active one if there is one, else a new one that ends with the block."""
+    active = given or SparkSession.getActiveSession()
+    spark = active or _start(master or LOCAL, conf)
     try:
-        yield session
+        with jvm_deaths_said():
+            yield query_session(spark, conf, channels)
     finally:
         if active is None:
-            spark.stop()
+            stop(spark)
 
 
-def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
+    """A session for one query, with the settings that it needs; the user's own session keeps its own."""
+    session = spark.newSession()
+    for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
+        with refusals(f"Spark refuses the setting {key}"):
+            session.conf.set(key, value)
+    return session
+
+
+def is_local(master: str) -> bool:
+    """Whether workers are processes of this machine that the driver's JVM starts, so that they share its paths."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     require_java()
-    # Otherwise the workers run whatever `python3` is on the path.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        dict.fromkeys(p for p in sys.path if p)
-    )  # modules beside the application
-    builder = SparkSession.builder.appName("thalweg").master(master or "local[*]")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = _python(master, conf)
+    if is_local(master):
+        # Modules beside the application. To other machines they are sent: ship.py.
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
+    builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in {**STATIC, **conf}.items():
         builder = builder.config(key, value)
-    with quiet():
-        return builder.getOrCreate()
+    hint = _PACKAGES_HINT.format(conf[_PACKAGES]) if _PACKAGES in conf else None
+    with (
+        refusals("Spark does not start", hint),
+        quiet(),
+        own_interrupts(),
+        lean_home() if is_local(master) else nullcontext(),
+    ):
+        spark = builder.getOrCreate()
+    let_us_say_it(spark)
+    return spark
+
+
+def _python(master: str, conf: Mapping[str, str]) -> str:
+    """The workers' interpreter. Without a word they would run whatever `python3` is on the path."""
+    said = None if is_local(master) else os.environ.get("PYSPARK_PYTHON")
+    return conf.get("spark.pyspark.python") or said or sys.executable
+
+
+@contextmanager
+def own_interrupts() -> Iterator[None]:
+    """PySpark puts its own handler of Ctrl-C in the place of the program's: put that back, if there was one."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        yield
+    finally:
+        if main and before is not signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
 
 
 def _settable(session: SparkSession, conf: Mapping[str, str]) -> dict[str, str]:

@@ -15,12 +15,14 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
-from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.checkpoint import Checkpoint, Cut
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch, Piece
 from thalweg.engine.loops import stored_feedback
-from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, failure_rows, parcel_rows
+from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.spark.reach import unreachable
+from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
@@ -28,6 +30,7 @@ from thalweg.runtime.container import Program
 from thalweg.runtime.frame import Frame
 
 FORMAT = "thalweg"
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class SourceJob:
     follow: bool
     interval_s: float
     loops: tuple[str, ...] = ()
+    first_epoch: int = 0
     rows_per_task: int = 25_000  # below that a second task costs more than it brings
 
     def to_option(self) -> str:
@@ -100,7 +104,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Checkpoint(Path(self.job.checkpoint))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {"epoch": -1, "digest": "", "final": False}
+        return {"epoch": self.job.first_epoch - 1, "digest": "", "final": False}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()  # epochs are cut by the log, not by Spark
@@ -120,21 +124,34 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"epoch": epoch.number, "digest": epoch.digest(), "final": epoch.final}
 
     def _next(self, number: int, *, ended: bool) -> Epoch | None:
-        if ended:
+        checkpoint = self.checkpoint
+        if ended or checkpoint.is_to_stop:
             return None
         # An epoch that was logged before a crash, but that Spark knows nothing of, is taken as logged.
-        logged = self.checkpoint.log.get(number)
+        logged = checkpoint.log.get(number)
         if logged is not None:
             return logged
         if self._cutter is None:
-            checkpoint = self.checkpoint
             self._cutter = EpochCutter(self.job.sources, checkpoint.log, self.job.max_tuples, checkpoint.spools)
         until = time.monotonic() + self.job.interval_s
         idle = bool(self._fed(number - 1))
         closing = not self.job.follow
-        while (epoch := self._cutter.next_epoch(closing=closing, idle=idle)) is None and time.monotonic() < until:
-            time.sleep(self._cutter.wait_s(self.job.interval_s))
-        return epoch
+        while not checkpoint.is_to_stop:
+            began = time.monotonic()
+            epoch = self._cutter.next_epoch(closing=closing, idle=idle)
+            if epoch is not None:
+                checkpoint.note_cut(Cut(number, self._cutter.backlog(), time.monotonic() - began))
+                return epoch
+            if time.monotonic() >= until and number > self.job.first_epoch:  # Spark takes the first answer for an epoch
+                break
+            self._wait(checkpoint, self._cutter.wait_s(self.job.interval_s))
+        return None
+
+    def _wait(self, checkpoint: Checkpoint, seconds: float) -> None:
+        """For input, but not into a stop."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not checkpoint.is_to_stop:
+            time.sleep(min(left, _POLL_S))
 
     def _fed(self, epoch: int) -> dict[str, Frame]:
         return stored_feedback(self.checkpoint.feedback, self.job.loops, epoch)
@@ -165,19 +182,20 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
         job = self.job
-        passed = Passed([])
+        passed = Passed()
+        spent = passed.counts.of_pe(job.program.name)
         channel = partition.index % len(job.labels)
         try:
             parcels = run_source_pe(job.program, job.readers, partition.pieces, channel, passed)
             if partition.index == 0 and job.loops:
                 fed = self._fed(partition.pulse.epoch - 1)
                 parcels = chain(run_fed(job.program, fed, partition.pulse.base, channel, passed), parcels)
-            for row in parcel_rows(parcels, job.labels):
-                yield batch(row)
+            with Notes.of(job.checkpoint).note(job.program) as note:
+                yield from spent.leaving(map(batch, note.running(parcel_rows(parcels, job.labels, spent))))
         except ThalwegError as error:
-            self.checkpoint.record_failure(error)
-            raise
-        for row in failure_rows(passed.failures, job.labels[0]):
+            found = unreachable(Path(job.checkpoint)) or error
+            yield batch(error_row(found, partition.index, job.labels[0]))
+        for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
         if partition.index == 0:
             for label in job.labels:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from thalweg.engine.stages import Parcel
+from thalweg.engine.failures import from_document, to_document
+from thalweg.engine.stages import Parcel, Passed
+from thalweg.errors import ThalwegError
 from thalweg.runtime.container import Failure
+from thalweg.runtime.counts import Counts, Spent
 
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
 
-PULSE, FAILURES = -1, -2  # streams beside the wires
+PULSE, FAILURES, COUNTS, ERRORS = -1, -2, -3, -4  # streams beside the wires
 
 Row = tuple[int, int, bytes]
 
@@ -36,18 +39,38 @@ class Pulse:
         return Pulse(*json.loads(content))
 
 
-def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...]) -> Iterator[Row]:
+def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...], spent: Spent) -> Iterator[Row]:
     for parcel in parcels:
-        yield labels[parcel.channel], parcel.wire, parcel.sealed
+        with spent.working():
+            sealed = parcel.sealed
+        yield labels[parcel.channel], parcel.wire, sealed
 
 
-def failure_rows(failures: list[Failure], label: int) -> Iterator[Row]:
-    if failures:
-        yield label, FAILURES, pickle.dumps(failures)
+def passed_rows(passed: Passed, label: int) -> Iterator[Row]:
+    """What travels beside the parcels: failures, and what was counted."""
+    if passed.failures:
+        yield label, FAILURES, pickle.dumps(passed.failures)
+    yield label, COUNTS, pickle.dumps(passed.counts)
+
+
+def error_row(error: ThalwegError, part: int, label: int) -> Row:
+    """An error that stops the epoch, from a task. As a row: a task that raised would only be tried again, elsewhere."""
+    return label, ERRORS, json.dumps([part, to_document(error)]).encode()
+
+
+def first_error(contents: list[bytes]) -> ThalwegError:
+    """Of the first part of the input, whichever task was faster."""
+    _, document = min((json.loads(content) for content in contents), key=lambda found: found[0])
+    return from_document(document)
 
 
 def read_failures(data: bytes) -> list[Failure]:
     found: list[Failure] = pickle.loads(data)
+    return found
+
+
+def read_counts(data: bytes) -> Counts:
+    found: Counts = pickle.loads(data)
     return found
 
 

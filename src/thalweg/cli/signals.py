@@ -1,0 +1,62 @@
+"""Ctrl-C and SIGTERM: the first stops after the epoch in progress, the second at once, a third kills."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from thalweg.engine.stop import Stop
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """The handler. It says nothing itself: it may interrupt whoever is writing. A thread does."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self.signal: int | None = None
+        self.heard: queue.SimpleQueue[bool] = queue.SimpleQueue()  # the one queue that a signal handler may use
+
+    @property
+    def exit_code(self) -> int:
+        return 128 + (self.signal or signal.SIGINT)
+
+    def handle(self, number: int, frame: Any) -> None:
+        self.signal = number
+        if self.stop.requested:
+            for other in SIGNALS:
+                signal.signal(other, signal.SIG_DFL)
+            raise KeyboardInterrupt
+        self.stop.request()
+        self.heard.put(True)
+
+    def announce(self, say: Callable[[int | None], None]) -> None:
+        if self.heard.get():
+            say(self.stop.epoch)
+
+
+@contextmanager
+def stopping(stop: Stop, say: Callable[[int | None], None]) -> Iterator[Interrupts]:
+    """Handle signals while the block runs; `say` is called, in a thread, with the epoch after which the run stops.
+
+    A signal that the caller ignores (a shell's background job ignores Ctrl-C) stays ignored.
+    """
+    interrupts = Interrupts(stop)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    announcer = threading.Thread(target=interrupts.announce, args=(say,), daemon=True)
+    announcer.start()
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupts.handle)
+    try:
+        yield interrupts
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        interrupts.heard.put(False)
+        announcer.join()

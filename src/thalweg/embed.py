@@ -1,0 +1,78 @@
+"""Applications inside a user's Spark program: `app.start` and `stream.to_dataframe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from thalweg.engine.run import RunOptions
+from thalweg.engine.spark.running import SparkRunning
+from thalweg.engine.spark.table import stream_table
+from thalweg.errors import GraphError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import parse_plan
+from thalweg.ir.verify import verify
+from thalweg.lang.app import App
+from thalweg.lang.inside import Running
+from thalweg.lang.params import is_loading
+from thalweg.load import by_value
+from thalweg.optimize.passes import make_plan
+
+
+def start(
+    app: App,
+    spark: SparkSession,
+    *,
+    checkpoint: str | Path | None,
+    degree: int,
+    fuse: str,
+    plan: str | Path | None,
+    follow: bool,
+    max_tuples_per_epoch: int,
+    overwrite: bool,
+) -> Running:
+    _check(app, spark)
+    made = _plan(by_value(app).graph(), degree, fuse, plan)
+    options = RunOptions(
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        follow=follow,
+        max_tuples_per_epoch=max_tuples_per_epoch,
+        overwrite=overwrite,
+    )
+    return SparkRunning(made, options, spark)
+
+
+def to_dataframe(
+    app: App,
+    graph: LogicalGraph,
+    spark: SparkSession,
+    *,
+    checkpoint: str | Path,
+    degree: int,
+    fuse: str,
+    follow: bool,
+    max_tuples_per_epoch: int,
+) -> DataFrame:
+    _check(app, spark)
+    by_value(app)
+    options = RunOptions(checkpoint=Path(checkpoint), follow=follow, max_tuples_per_epoch=max_tuples_per_epoch)
+    return stream_table(spark, make_plan(graph, degree=degree, fuse=fuse), options)
+
+
+def _plan(graph: LogicalGraph, degree: int, fuse: str, plan: str | Path | None) -> PhysicalPlan:
+    if plan is None:
+        return make_plan(graph, degree=degree, fuse=fuse)
+    return verify(parse_plan(plan.read_text() if isinstance(plan, Path) else plan, graph))
+
+
+def _check(app: App, spark: object) -> None:
+    if is_loading():
+        raise GraphError(
+            "the application is run while its module is loaded",
+            where=app.where,
+            hint='put the call behind `if __name__ == "__main__":`',
+        )
+    if not isinstance(spark, SparkSession):
+        raise GraphError("no Spark session", where=app.where, expected="a SparkSession", found=repr(spark))

@@ -1,0 +1,80 @@
+"""Retries: what every endpoint does that may be down for a while."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from thalweg.errors import OutputError, ThalwegError, ThalwegWarning, redacted
+from thalweg.ir.operators import Sink
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 2.0
+
+
+def keep_trying(
+    attempt: Callable[[], T],
+    *,
+    seconds: float,
+    is_temporary: Callable[[Exception], bool],
+    give_up: Callable[[Exception], ThalwegError],
+    waiting: str | None = None,
+    wait: Callable[[float], object] = time.sleep,
+) -> T:
+    """The attempt's result. One that fails for a while is made again, with pauses that double, for so many seconds;
+    then `give_up` says what to raise. The user is told once that somebody is waited for (`waiting`), and for what."""
+    deadline, pause = time.monotonic() + seconds, FIRST_PAUSE_S
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            if not is_temporary(error):
+                raise
+            if time.monotonic() + pause > deadline:
+                raise give_up(error) from None
+            said = reason(error)
+        if waiting is not None:
+            warnings.warn(redacted(f"{waiting}: {said}; trying again for {seconds:g} s"), ThalwegWarning, stacklevel=2)
+            waiting = None
+        wait(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def reason(error: Exception) -> str:
+    """What a server or a socket said, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def deliver(
+    attempt: Callable[[], T],
+    *,
+    sink: Sink,
+    epoch: int,
+    to: str,
+    retry_s: float,
+    expected: str,
+    is_temporary: Callable[[Exception], bool],
+) -> T:
+    """Deliver an epoch to a receiver that may be down for a while; an OutputError if it stays so. The epoch is then not
+    committed, so the next start delivers it."""
+
+    def undelivered(error: Exception) -> OutputError:
+        return OutputError(
+            f"epoch {epoch} cannot be delivered to {to}",
+            operator=sink.name,
+            where=sink.where,
+            expected=expected,
+            found=reason(error),
+            hint="nothing is lost: start again on the same checkpoint, and this epoch is sent again",
+        )
+
+    return keep_trying(
+        attempt,
+        seconds=retry_s,
+        is_temporary=is_temporary,
+        give_up=undelivered,
+        waiting=f"{sink.name} waits for {to}",
+    )

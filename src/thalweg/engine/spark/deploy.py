@@ -1,0 +1,31 @@
+"""Before a query starts: its code reaches the workers, and the workers reach its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.spark.modules import code_of, own_code
+from thalweg.engine.spark.reach import check_reach
+from thalweg.engine.spark.session import is_local
+from thalweg.engine.spark.ship import shipped
+from thalweg.ir.graph import LogicalGraph
+
+
+@contextmanager
+def deployed(spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint) -> Iterator[None]:
+    """What is sent to workers inside the block can run there, with nothing installed but Python and the dependencies.
+
+    The workers of a local master see the driver's files, and import from where it did when Spark started.
+    """
+    local = is_local(str(spark.sparkContext.master))
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep) if local else []
+    codes = {"thalweg": () if local else own_code(), "application": code_of(graph, known)}
+    with shipped(spark, codes, checkpoint.folder / "code"):
+        if not local:
+            check_reach(spark, checkpoint.folder, graph)
+        yield

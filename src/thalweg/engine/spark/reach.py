@@ -1,0 +1,91 @@
+"""What executors must be able to reach: the checkpoint, in which they keep state, and the files that they read."""
+
+from __future__ import annotations
+
+import re
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from thalweg.errors import EngineError
+from thalweg.ir.endpoints import Files
+from thalweg.ir.graph import LogicalGraph
+
+_SCHEMA = "host string, problem string"
+_HINT = "docs/clusters.md says what all machines of a cluster must share, under the same path"
+
+
+def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> None:
+    """Let tasks look, before anything depends on it. They are as many as the cluster has cores now; where a machine
+    joins later, a task that fails looks again (`unreachable`)."""
+    roots = [Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)]
+    inputs = tuple(str(root) for root in roots if root.exists())
+    token = checkpoint / f"reach-{uuid.uuid4().hex}"
+    token.touch()
+    tasks = spark.sparkContext.defaultParallelism
+
+    try:
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(_looking(str(token), inputs), _SCHEMA).collect()
+    except PySparkException as error:
+        raise _unfit(error) from error
+    finally:
+        token.unlink()
+    for row in rows:
+        if row["problem"]:
+            raise EngineError(f"{row['problem']} from the executor on {row['host']}", hint=_HINT)
+
+
+def _looking(token: str, inputs: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function that needs nothing of Thalweg's: where the checkpoint cannot be seen, Thalweg cannot be imported."""
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import socket
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        folder, problem = os.path.dirname(token), ""
+        missing = [path for path in inputs if not os.path.exists(path)]
+        if not os.path.exists(token):
+            problem = f"the checkpoint {folder} cannot be seen"
+        elif not os.access(folder, os.W_OK):
+            problem = f"the checkpoint {folder} cannot be written"
+        elif missing:
+            problem = f"the input {missing[0]} cannot be seen"
+        yield pa.RecordBatch.from_pylist([{"host": socket.gethostname(), "problem": problem}])
+
+    return look
+
+
+def unreachable(checkpoint: Path) -> EngineError | None:
+    """In a task: whether another error only follows from this machine not having the checkpoint."""
+    if (checkpoint / "manifest.json").exists():
+        return None
+    message = f"the checkpoint {checkpoint} cannot be seen from the executor on {socket.gethostname()}"
+    return EngineError(message, hint=_HINT)
+
+
+def _unfit(error: PySparkException) -> EngineError:
+    """Workers that cannot do anything at all."""
+    message = str(error)
+    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", message)
+    if missing is not None:
+        hint = "its Python, which PYSPARK_PYTHON names, needs Thalweg's dependencies: docs/clusters.md"
+        return EngineError(f"a Python worker of the cluster cannot import {missing.group(1)}", hint=hint)
+    program = re.search(r'Cannot run program "([^"]+)"', message)
+    if program is not None:
+        hint = "set PYSPARK_PYTHON to the path that the interpreter has on all machines"
+        return EngineError(f"an executor has no Python at {program.group(1)}", hint=hint)
+    lines = [line.strip() for line in message.splitlines() if "Error" in line or "Exception" in line]
+    return EngineError(
+        "the cluster's Python workers do not work",
+        found=(lines or [message[:400]])[-1],
+        hint="--debug shows all that Spark said",
+    )

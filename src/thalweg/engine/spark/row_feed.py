@@ -1,0 +1,178 @@
+"""Feeding queries: what Spark's own sources say goes into spools, a file per batch.
+
+A feeding query is an ordinary query of the session with a checkpoint of its own beside the spool. The number of a file
+is the number of the batch. A batch that is run again after a crash finds its file and leaves it, so what an epoch may
+have taken never changes, whatever the source says the second time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.feed import Stopped, _room
+from thalweg.engine.rows import shown
+from thalweg.engine.spark.connectors import root_cause
+from thalweg.engine.spark.row_schema import check_columns
+from thalweg.engine.spark.rows import rows_of
+from thalweg.engine.spool import End, Spool
+from thalweg.errors import CheckpointError, EngineError, InputError, StorageError, ThalwegError
+from thalweg.ir.operators import Source
+from thalweg.ir.row_endpoints import ROWS, Kafka
+
+_ROOM_POLL_S, _TRIGGER = 0.02, "200 milliseconds"
+_PLACE = ("topic", "partition", "offset")  # the order of a topic's records
+
+
+class RowFeeder:
+    """Appends the batches of one source to its spool."""
+
+    def __init__(self, source: Source, spool: Spool, room: Callable[[int], bool], *, follow: bool) -> None:
+        spool.open(again=follow)
+        self.source, self.spool, self._room = source, spool, room
+        self.files, self.tuples = spool.contents()
+        self.order = _PLACE if isinstance(source.endpoint, Kafka) else ()
+        self.failure: ThalwegError | None = None  # what could not even be written into the spool
+        self._stopped = threading.Event()
+        self._broken: ThalwegError | None = None
+        self._query: StreamingQuery | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, rows: DataFrame, name: str, checkpoint: Path, *, follow: bool) -> None:
+        check_columns(self.source, rows.schema)
+        columns = [f"`{n}`" for n in dict.fromkeys((*self.source.outputs[0].names, *self.order))]
+        rows = rows.select(*columns)
+        if rows.isStreaming:
+            writer = rows.writeStream.foreachBatch(self._write).queryName(name)
+            writer = writer.option("checkpointLocation", str(checkpoint))
+            timed = writer.trigger(processingTime=_TRIGGER) if follow else writer.trigger(availableNow=True)
+            self._query = timed.start()
+        self._thread = threading.Thread(target=self._watch, args=(rows, follow), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Afterwards nothing is written any more. Before Spark is asked: it waits for a batch that waits for room."""
+        self._stopped.set()
+        if self._query is not None:
+            self._query.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _write(self, rows: DataFrame, batch: int) -> None:
+        try:
+            self._append(rows, batch)
+        except ThalwegError as error:
+            self._broken = error
+            raise
+
+    def _append(self, rows: DataFrame, batch: int) -> None:
+        if batch < self.files:
+            return
+        if batch > self.files:
+            raise CheckpointError(
+                "the spool and the checkpoint of its query do not fit",
+                operator=self.source.name,
+                expected=f"batch {self.files}",
+                found=f"batch {batch}",
+                hint="a part of the folder `spool` of the checkpoint was deleted or restored alone: restore all of it",
+            )
+        while not self._room(self.tuples):
+            self._stopped.wait(_ROOM_POLL_S)
+            self._check()
+        table = self._table(rows)
+        self._check()
+        try:
+            self.spool.write_table(batch, table)
+        except (OSError, pa.ArrowException) as error:
+            raise self._cannot(error) from None
+        self.files, self.tuples = self.files + 1, self.tuples + len(table)
+
+    def _table(self, rows: DataFrame) -> pa.Table:
+        table = rows.toArrow()
+        if self.order:
+            table = table.sort_by([(name, "ascending") for name in self.order])
+        return table.select(list(self.source.outputs[0].names))
+
+    def _check(self) -> None:
+        """A batch that is left must fail: one that returns is committed."""
+        if self._stopped.is_set():
+            raise Stopped
+
+    def _watch(self, rows: DataFrame, follow: bool) -> None:
+        """Until the query ends, and say so in the spool."""
+        problem: ThalwegError | None = None
+        try:
+            if self._query is None:
+                self._write(rows, 0)
+            elif not self._query.awaitTermination() and follow:
+                problem = self._failed("somebody stopped its query")
+        except Stopped:
+            return
+        except Exception as error:  # whatever it is, the run must not wait for ever
+            problem = self._broken or self._failed(root_cause(error))
+        if self._stopped.is_set():
+            return
+        try:
+            self.spool.mark_end(End(problem))
+        except (OSError, StorageError) as error:
+            self.failure = problem or self._cannot(error)
+
+    def _cannot(self, error: Exception) -> ThalwegError:
+        if isinstance(error, StorageError):
+            return error
+        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
+
+    def _failed(self, found: str) -> InputError:
+        assert isinstance(self.source.endpoint, ROWS)
+        return InputError(
+            f"{shown(self.source.endpoint)} cannot be read",
+            operator=self.source.name,
+            where=self.source.where,
+            found=found,
+            hint="start again: what was read is kept, and the query goes on behind it",
+        )
+
+
+@contextmanager
+def row_feeding(
+    spark: SparkSession, app: str, sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
+) -> Iterator[Callable[[], None]]:
+    """Feed the spools of the row sources while the block runs; as `feeding` does for the others."""
+    wanted = [s for s in sources if isinstance(s.endpoint, ROWS) and _has_more(s, checkpoint, follow)]
+    feeders: list[RowFeeder] = []
+    try:
+        for source in wanted:
+            spool = Spool.of(checkpoint.spools, source.name)
+            feeder = RowFeeder(source, spool, _room(checkpoint.log, source.name, max_tuples), follow=follow)
+            feeders.append(feeder)
+            rows = rows_of(spark, source, max_tuples)
+            try:
+                feeder.start(rows, f"{app} feeds {source.name}", spool.folder.with_suffix(".query"), follow=follow)
+            except ThalwegError:
+                raise
+            except Exception as error:  # not all that the JVM says has a class of its own in PySpark
+                raise feeder._failed(root_cause(error)) from error
+        yield lambda: _raise_first(feeders)
+    finally:
+        for feeder in feeders:
+            feeder.stop()
+
+
+def _has_more(source: Source, checkpoint: Checkpoint, follow: bool) -> bool:
+    """Behind a final epoch nothing is asked for. Before it, what was there at an earlier start without `follow` may
+    have been all of it then; one that failed is asked again."""
+    end = Spool.of(checkpoint.spools, source.name).end()
+    return not checkpoint.log.has_end and (follow or end is None or end.error is not None)
+
+
+def _raise_first(feeders: Sequence[RowFeeder]) -> None:
+    for feeder in feeders:
+        if feeder.failure is not None:
+            raise feeder.failure

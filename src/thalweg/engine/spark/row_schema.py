@@ -1,0 +1,67 @@
+"""Attribute types beside Spark's types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructType
+
+from thalweg.engine.filetypes import TAKEN, arrow_type
+from thalweg.engine.rows import shown
+from thalweg.errors import InputError, did_you_mean
+from thalweg.ir.operators import Source
+from thalweg.ir.row_endpoints import ROWS
+from thalweg.ir.types import AttributeType, TupleType
+
+
+def arrow_schema(tuple_type: TupleType) -> pa.Schema:
+    return pa.schema([pa.field(n, arrow_type(k), nullable=k.optional) for n, k in tuple_type.attributes])
+
+
+def spark_schema(tuple_type: TupleType) -> StructType:
+    """The columns of a stream's tuples, in Spark's types."""
+    return from_arrow_schema(arrow_schema(tuple_type))
+
+
+def check_columns(source: Source, schema: StructType) -> None:
+    """Every attribute has a column of its name, of a type that fits. A null is found when it is read."""
+    assert isinstance(source.endpoint, ROWS)
+    for name, kind in source.outputs[0].attributes:
+        if name not in schema.names:
+            raise InputError(
+                f"{shown(source.endpoint)} has no column {name}",
+                operator=source.name,
+                where=source.where,
+                expected=f"{name}: {kind}",
+                found=", ".join(schema.names) or "no column",
+                hint=did_you_mean(name, schema.names),
+            )
+        column = schema[name].dataType
+        if not _fits(kind, _arrow(column)):
+            raise InputError(
+                f"the column {name} of {shown(source.endpoint)} has another type",
+                operator=source.name,
+                where=source.where,
+                expected=f"{name}: {kind}",
+                found=f"{name}: {column.simpleString()}",
+            )
+
+
+def _arrow(column: object) -> pa.DataType | None:
+    """None for a type that Arrow does not have: it fits no attribute."""
+    try:
+        return to_arrow_type(column, timezone="UTC")  # type: ignore[arg-type]
+    except Exception:  # PySpark raises several kinds
+        return None
+
+
+def _fits(kind: AttributeType, found: pa.DataType | None) -> bool:
+    inner = kind.required
+    if found is None:
+        return False
+    if inner.fields is not None:
+        parts = {field.name: field.type for field in found} if pa.types.is_struct(found) else {}
+        return all(n in parts and _fits(k, parts[n]) for n, k in inner.fields.attributes)
+    if inner.item is not None:
+        return pa.types.is_list(found) and _fits(inner.item, found.value_type)
+    return TAKEN[inner](found)

@@ -1,0 +1,75 @@
+"""A run in the background of a user's Spark program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from pyspark.sql import SparkSession
+
+from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.run import RunOptions, RunResult
+from thalweg.engine.spark.run import run_spark
+from thalweg.errors import InternalError
+from thalweg.ir.plan import PhysicalPlan
+
+
+class SparkRunning:
+    """A thread of the driver that does what `thalweg run` does. The user's session stays as it is."""
+
+    def __init__(self, plan: PhysicalPlan, options: RunOptions, spark: SparkSession) -> None:
+        self._plan, self._options, self._spark = plan, options, spark
+        self._reports: list[EpochReport] = []
+        self._result: RunResult | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"thalweg {plan.graph.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._result = run_spark(self._plan, self._options, self._reports.append, self._spark)
+        except BaseException as error:  # it is the user's: raised again where they wait
+            self._failure = error
+
+    @property
+    def active(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._failure
+
+    @property
+    def reports(self) -> Sequence[EpochReport]:
+        return tuple(self._reports)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._thread.join(timeout)
+        if self.active:
+            return False
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def result(self) -> RunResult:
+        self.wait()
+        if self._result is None:
+            raise InternalError("a run without a result")
+        return self._result
+
+    def stop(self) -> RunResult:
+        self._options.stop.request()
+        return self.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._options.stop.request()
+        self._thread.join()
+        if error is None:  # otherwise that one is what the user must see
+            self.wait()

@@ -1,0 +1,79 @@
+"""`tw.postgres`: a table of a database as a sink."""
+
+from __future__ import annotations
+
+from thalweg.errors import GraphError, Where, hide
+from thalweg.ir.endpoints import Postgres
+from thalweg.ir.types import TupleType
+from thalweg.lang.check import one_of, positive, require
+from thalweg.lang.place import call_place, user_frame
+from thalweg.lang.secret import Secret
+
+_LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer ones without a word
+_LEAST_SECRET = 4  # characters; hiding a shorter password would hide half of every message
+
+
+def postgres(
+    dsn: str | Secret,
+    table: str,
+    *,
+    mode: str = "append",
+    create: bool = True,
+    position: bool = False,
+    retry_s: float = 60.0,
+) -> Postgres:
+    """A sink that appends to a table of a PostgreSQL database, each tuple exactly once.
+
+    The connection string is never shown; a password belongs into a `tw.secret`. A table that is missing is created.
+    With `position` it has the columns `_epoch` and `_row`, in whose order the tuples stand in the stream.
+    """
+    require(isinstance(dsn, str | Secret), "postgres: no connection string", "a str or a tw.secret(…)", type(dsn))
+    one_of("mode", mode, ("append",))
+    require(type(create) is bool, "postgres: bad value of create", "True or False", create)
+    require(type(position) is bool, "postgres: bad value of position", "True or False", position)
+    require(positive(retry_s), "postgres: bad retry_s", "seconds, more than 0", retry_s)
+    parts = table.split(".") if isinstance(table, str) else []
+    good = len(parts) in (1, 2) and all(part and "\0" not in part and fits(part) for part in parts)
+    require(good, "postgres: bad name of a table", f"table or schema.table, each at most {_LONGEST_NAME} bytes", table)
+    secret = dsn if isinstance(dsn, Secret) else Secret(str(dsn))
+    return Postgres(secret, table, _shown(secret), create, position, retry_s)
+
+
+def fits(name: str) -> bool:
+    return len(name.encode()) <= _LONGEST_NAME
+
+
+def _shown(dsn: Secret) -> str:
+    """Which server and database, without who connects and how."""
+    import psycopg  # here: a graph without a database needs no driver
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        given = conninfo_to_dict(dsn.reveal())
+    except psycopg.ProgrammingError:  # its text shows parts of the string, and with bad luck the password
+        raise GraphError(
+            "postgres: the connection string cannot be read",
+            where=call_place(user_frame()),
+            expected="postgresql://user:password@host:port/database, or host=… port=… dbname=… user=… password=…",
+            hint="characters like @ : / in a password are written as %40 %3A %2F in a URL",
+        ) from None
+    password = str(given.get("password") or "")
+    if len(password) >= _LEAST_SECRET:
+        hide(password)
+    host = given.get("host") or given.get("hostaddr") or "the default server"
+    port = f":{given['port']}" if given.get("port") else ""
+    database = f"/{given['dbname']}" if given.get("dbname") else ""
+    return f"PostgreSQL at {host}{port}{database}"
+
+
+def check_table(endpoint: Postgres, tuple_type: TupleType, where: Where) -> None:
+    """Refuse attributes that cannot be columns."""
+    for name in tuple_type.names:
+        if not fits(name):
+            raise GraphError(
+                f"PostgreSQL cannot hold an attribute of this name: {name}",
+                where=where,
+                expected=f"at most {_LONGEST_NAME} bytes",
+                found=f"{len(name.encode())} bytes",
+                hint="a .map() before the sink gives it another name",
+            )

@@ -1,0 +1,65 @@
+"""From the record of a topic to a tuple: the function of the map that stands behind a Kafka source."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from thalweg.ir.row_endpoints import Kafka
+from thalweg.ir.textforms import json_value, json_values, parse_json
+from thalweg.ir.types import AttributeType, TupleType
+
+VALUE, KEY = "value", "key"
+
+
+class Decode:
+    """Raises where a record is no tuple of the type; the map's error policy decides what becomes of it."""
+
+    def __init__(self, kafka: Kafka, tuple_type: TupleType) -> None:
+        self.record, self.names = kafka.record, tuple_type.names
+        self.key = None if kafka.key is None else Whole(kafka.key, KEY, tuple_type.kind(KEY))
+        self.value: Whole | None = None
+        self.inside: TupleType | None = None  # what the object in the value holds
+        if kafka.value == "json":
+            taken = {*self.record, *((KEY,) if self.key else ())}
+            self.inside = TupleType(tuple_type.name, tuple((n, k) for n, k in tuple_type.attributes if n not in taken))
+        else:
+            self.value = Whole(kafka.value, VALUE, tuple_type.kind(VALUE))
+        # Compiled code is kept by the fingerprints of its functions, and this function is what it was set to.
+        self.__qualname__ = f"Decode({kafka.key!r}, {kafka.value!r}, {self.record!r}, {tuple_type.attributes!r})"
+
+    def __call__(self, record: Any) -> dict[str, Any]:
+        found = {name: getattr(record, name) for name in self.record}
+        if self.key is not None:
+            found[KEY] = self.key(record.key)
+        if self.inside is not None:
+            found |= zip(self.inside.names, _object(record.value, self.inside), strict=True)
+        elif self.value is not None:
+            found[VALUE] = self.value(record.value)
+        return found
+
+
+def _object(value: bytes | None, inside: TupleType) -> tuple[Any, ...]:
+    if value is None:
+        raise ValueError("the record has no value")
+    return json_values(parse_json(value, inside), inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """How a whole key or value becomes one attribute."""
+
+    format: str
+    name: str
+    kind: AttributeType
+
+    def __call__(self, data: bytes | None) -> Any:
+        if data is None:
+            if not self.kind.optional:
+                raise ValueError(f"the record has no {self.name}")
+            return None
+        if self.format == "json":
+            return json_value(json.loads(data, parse_float=Decimal), self.name, self.kind)
+        return data if self.format == "raw" else data.decode()

@@ -1,0 +1,29 @@
+"""Groups of operators as text: `ticks trades; vwap bargains.join`, or a line for each."""
+
+from __future__ import annotations
+
+import re
+
+from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.graph import LogicalGraph
+
+
+def read_groups(text: str, graph: LogicalGraph) -> dict[str, str]:
+    """The group of each operator; one that is not named stays alone. What follows `#` in a line is not read."""
+    groups: dict[str, str] = {}
+    lines = [line.split("#")[0] for line in text.splitlines()]
+    for number, group in enumerate(part for line in lines for part in line.split(";")):
+        for name in re.split(r"[\s,]+", group.strip()):
+            if not name:
+                continue
+            if name not in graph.by_name:
+                raise PlanError(
+                    "unknown fusion",
+                    expected="all, none, or groups of operators like `a b; c d`",
+                    found=name,
+                    hint=did_you_mean(name, ["all", "none", *graph.by_name]),
+                )
+            if name in groups:
+                raise PlanError(f"{name} stands in two groups", operator=name, expected="each operator at most once")
+            groups[name] = f"group {number}"
+    return {o.name: groups.get(o.name, o.name) for o in graph.operators}

@@ -1,0 +1,235 @@
+"""What is said about bad records, and when they stop the run all the same. Random files: tests/properties."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.bad_files import BAD_CSV, BAD_JSON, Reading, break_row_group, csv_line, json_line
+from tests.small import Stop, thalweg
+from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.run import RunOptions, RunResult, run_local
+from thalweg.errors import GraphError, InputError
+from thalweg.explain import explain
+from thalweg.optimize.passes import make_plan
+
+ROW = (7, 0.5, "a", True)
+
+
+class Typed(tw.Tuple):
+    i: int
+    amount: Decimal
+    when: datetime | None
+
+
+def app_of(folder: Path, format: str, tuple_type: type[tw.Tuple] = Reading, on_error: str = "dead_letter") -> tw.App:
+    app = tw.App("bad")
+    good = app.source(tw.files(folder, format=format, on_error=on_error), tuple_type, name="good")
+    good.sink(tw.collect(), name="kept")
+    if on_error == "dead_letter":
+        good.dead_letters.sink(tw.collect(), name="bad")
+    return app
+
+
+def run(app: tw.App, checkpoint: Path | None = None, watch: Any = lambda report: None, **more: Any) -> RunResult:
+    return run_local(make_plan(app.graph()), RunOptions(checkpoint, max_tuples_per_epoch=2, **more), watch)
+
+
+def letters(result: RunResult) -> list[tuple[str, str, int]]:
+    """Error, text and row of each."""
+    assert {letter[0] for letter in result.tuples("bad")} <= {"good"}
+    return [(error, text, row) for _, error, text, _, row in result.tuples("bad")]
+
+
+def read(folder: Path, name: str, data: bytes, tuple_type: type[tw.Tuple] = Reading) -> RunResult:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+    return run(app_of(folder, name.partition(".")[2], tuple_type))
+
+
+CSV = {
+    "1,2": "line 3: CSV parse error: Expected 4 columns, got 2: 1,2",
+    "one,1.0,a,true": "line 3: In CSV column #0: CSV conversion error to int64: invalid value 'one'",
+    ",1.0,a,true": "line 3: i: expected int in every row, found nothing",
+}
+
+
+@pytest.mark.parametrize("line", CSV)
+def test_a_bad_line_of_csv(tmp_path: Path, line: str) -> None:
+    result = read(tmp_path, "a.csv", f"i,x,s,b\n{csv_line(ROW)}\n{line}\n{csv_line(ROW)}\n".encode())
+    assert result.tuples("kept") == [ROW, ROW]
+    assert letters(result) == [(CSV[line], line, 1)]
+    assert result.left_out == {"good": 1}
+
+
+JSON = {
+    "nonsense": "line 2: JSON parse error: Invalid value.",
+    '{"i": 1, "x": 1.0, "s": "a"}': "line 2: b: expected bool in every row, found nothing",
+    '{"i": "1", "x": 1.0, "s": "a", "b": true}': "JSON parse error: Column(/i) changed from number to string",
+    json_line(ROW) + json_line(ROW): "line 2: 2 rows in this line",
+}
+
+
+@pytest.mark.parametrize("line", JSON)
+def test_a_bad_line_of_json(tmp_path: Path, line: str) -> None:
+    result = read(tmp_path, "a.jsonl", f"{json_line(ROW)}\n{line}\n{json_line(ROW)}\n".encode())
+    assert result.tuples("kept") == [ROW, ROW]
+    ((error, text, row),) = letters(result)
+    assert JSON[line] in error
+    assert (text, row) == (line, 1)
+
+
+def test_bad_values_of_other_types(tmp_path: Path) -> None:
+    """Those that Python converts: the same rows are bad in both text formats."""
+    lines = ["1,2.50,2024-05-06T07:08:09", "2,x,2024-05-06T07:08:09", "3,1,yesterday", "4,7,"]
+    as_csv = read(tmp_path / "csv", "a.csv", "\n".join(["i,amount,when", *lines]).encode(), Typed)
+    objects = [dict(zip(("i", "amount", "when"), line.split(","), strict=True)) for line in lines]
+    as_json = read(
+        tmp_path / "json",
+        "a.jsonl",
+        "\n".join(json.dumps(o | {"i": int(o["i"]), "when": o["when"] or None}) for o in objects).encode(),
+        Typed,
+    )
+    for result, first in ((as_csv, 2), (as_json, 1)):
+        assert result.tuples("kept") == [(1, Decimal("2.50"), datetime(2024, 5, 6, 7, 8, 9)), (4, Decimal(7), None)]
+        assert [row for _, _, row in letters(result)] == [1, 2]
+        assert letters(result)[0][0].startswith(f"line {first + 1}: amount: expected Decimal, found 'x'")
+        assert letters(result)[1][0].startswith(f"line {first + 2}: when: expected datetime | None, found 'yesterday'")
+
+
+def test_text_that_is_no_text(tmp_path: Path) -> None:
+    result = read(tmp_path, "a.csv", b"i,x,s,b\n1,1.0,\xff,true\n" + csv_line(ROW).encode())
+    assert result.tuples("kept") == [ROW]
+    assert [(text, row) for _, text, row in letters(result)] == [("1,1.0,�,true", 0)]
+
+
+def test_a_header_without_an_attribute(tmp_path: Path) -> None:
+    """One letter for the whole file; all its rows are left out."""
+    result = read(tmp_path, "a.csv", b"i,x,s\n1,1.0,a\n2,1.0,a\n3,1.0,a\n")
+    assert letters(result) == [("b: expected bool, found a file with i, x, s", "", 0)]
+    assert result.left_out == {"good": 3}
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    """Without even a header it is one bad row; JSON lines may be none."""
+    for name, rows in (("a.csv", 1), ("a.parquet", 1), ("a.arrow", 1), ("a.jsonl", 0)):
+        result = read(tmp_path / name, name, b"")
+        assert (result.tuples("kept"), len(letters(result))) == ([], rows), name
+        assert sum(result.left_out.values()) == rows
+
+
+def test_parts_of_a_parquet_file(tmp_path: Path) -> None:
+    """A row group that cannot be read, in the middle of two epochs, and a row without a value."""
+    columns = {"i": [0, 1, 2, 3, 4, 5, None], "x": [0.5] * 7, "s": ["a"] * 7, "b": [True] * 7}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=3, compression="none")
+    break_row_group(tmp_path / "a.parquet", 0)
+    result = run(app_of(tmp_path, "parquet"))
+    assert [i for i, _, _, _ in result.tuples("kept")] == [3, 4, 5]
+    (group, text, first), misfit = letters(result)
+    assert group.startswith("row group 0: ")
+    assert (text, first) == ("", 0)
+    assert misfit == ("i: expected int in every row, found nothing", "i=None, x=0.5, s='a', b=True", 6)
+    assert result.left_out == {"good": 4}
+
+
+def test_skip_counts_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(f"i,x,s,b\n{csv_line(ROW)}\n1,2\n{csv_line(ROW)}\n3,4\n")
+    (tmp_path / "app.py").write_text(
+        "import thalweg as tw\n\nclass T(tw.Tuple):\n    i: int\n    x: float\n    s: str\n    b: bool\n\n"
+        "app = tw.App('skipping')\n"
+        "good = app.source(tw.files('in', format='csv', on_error='skip'), T)\ngood.sink(tw.collect(), name='kept')\n"
+    )
+    done = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "; 2 bad rows of good left out" in done.stdout
+    assert "left out: 2 bad rows of good" in done.stdout
+    done = thalweg("run", "app.py", "--engine", "local", "--json", cwd=tmp_path)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [e["left_out"] for e in events if e["event"] in ("epoch", "end")] == [{"good": 2}, {}, {"good": 2}]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_fail_stops_with_file_and_reason(tmp_path: Path, format: str) -> None:
+    """And every kind of bad line that the other policies know is one for it."""
+    header, line_of, bad = ("i,x,s,b\n", csv_line, BAD_CSV) if format == "csv" else ("", json_line, BAD_JSON)
+    for number, make in enumerate(bad):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / f"a.{format}").write_text(f"{header}{line_of(ROW)}\n{make(ROW)}\n{line_of(ROW)}\n")
+        with pytest.raises(InputError) as failure:
+            run(app_of(folder, format, on_error="fail"))
+        assert str(folder) in str(failure.value), make(ROW)
+        skipped = run(app_of(folder, format, on_error="skip"))
+        assert (skipped.tuples("kept"), skipped.left_out) == ([ROW, ROW], {"good": 1}), make(ROW)
+
+
+def test_a_disk_that_fails_is_no_bad_record(tmp_path: Path) -> None:
+    """What may be read tomorrow must not be left out today: here a folder has the name of a file."""
+    for format in ("csv", "jsonl", "parquet", "arrow"):
+        folder = tmp_path / format
+        (folder / f"a.{format}").mkdir(parents=True)
+        with pytest.raises(InputError, match="this file cannot be read") as failure:
+            run(app_of(folder, format, on_error="skip"))
+        assert "directory" in str(failure.value.found)
+
+
+def test_another_policy_at_a_restart(tmp_path: Path) -> None:
+    """A repaired program goes on: from fail to skip; and where rows were counted otherwise, it says so."""
+
+    def stop(report: EpochReport) -> None:
+        raise Stop
+
+    folder, quoted = tmp_path / "in", tmp_path / "quoted"
+    folder.mkdir()
+    quoted.mkdir()
+    (folder / "a.jsonl").write_text("\n".join([json_line(ROW)] * 3 + ["nonsense", json_line(ROW)]))
+    with pytest.raises(InputError):
+        run(app_of(folder, "jsonl", on_error="fail"), tmp_path / "state")
+    result = run(app_of(folder, "jsonl", on_error="skip"), tmp_path / "state")
+    assert (result.tuples("kept"), result.left_out) == ([ROW] * 4, {"good": 1})
+
+    line = csv_line(ROW)
+    (quoted / "a.csv").write_text(f'i,x,s,b\n{line}\n{line}\n7,0.5,"a\nb",true\nx,0.5,a,true\n')
+    with pytest.raises(InputError):
+        run(app_of(quoted, "csv", on_error="fail"), tmp_path / "other")
+    with pytest.raises(InputError, match="another number of rows than when it was taken") as failure:
+        run(app_of(quoted, "csv", on_error="skip"), tmp_path / "other")
+    assert (failure.value.expected, failure.value.found) == ("4 rows", "5 rows")
+    assert "on_error= was another one" in str(failure.value.hint)
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(GraphError, match="unknown on_error 'skp'") as failure:
+        tw.files(tmp_path, on_error="skp")
+    assert failure.value.hint == "did you mean `skip`?"
+    app = tw.App("mistakes")
+    good = app.source(tw.files(tmp_path, on_error="skip"), Reading)
+    with pytest.raises(GraphError, match="has no dead letters"):
+        _ = good.dead_letters
+    with pytest.raises(GraphError, match="a sink reads nothing that could be bad"):
+        good.sink(tw.files(tmp_path / "out", on_error="skip"))
+    app = tw.App("mistakes")
+    app.source(tw.files(tmp_path, on_error="dead_letter"), Reading, name="good").sink(tw.none())
+    with pytest.raises(GraphError, match=r"the stream good\[1\] leads nowhere"):
+        app.graph()
+
+
+def test_every_row_is_judged_also_of_what_nobody_wants(tmp_path: Path) -> None:
+    """Neither dead attributes nor a filter's unwanted row groups are left unread, as they are without the policy."""
+    columns = {"i": [1, 2, 3, 4], "x": [0.5, None, 0.5, None], "s": ["a"] * 4, "b": [True] * 4}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=2)
+    app = tw.App("few")
+    good = app.source(tw.files(tmp_path, on_error="skip"), Reading, name="good")
+    good.filter(lambda t: t.i > 2).map(lambda t: {"i": t.i}).sink(tw.collect(), name="kept")
+    result = run(app)
+    assert (result.tuples(), result.left_out) == ([(3,)], {"good": 2})
+    assert "reads i, x, s, b, to judge every row" in explain(make_plan(app.graph()))

@@ -1,0 +1,78 @@
+"""The split source of the Spark engine, asked as Spark asks it. No JVM."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from tests.small import PER_EPOCH, Small
+from thalweg.codegen.pe import compile_plan
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.log import Epoch
+from thalweg.engine.spark.source import SourceJob, SplitReader
+from thalweg.optimize.passes import make_plan
+
+ALL = ReadAllAvailable()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    small = Small.make(tmp_path / "small", files=0)
+    (small.folder / "ticks").mkdir(parents=True)
+    return small
+
+
+def reader(small: Small, interval_s: float, first_epoch: int = 0) -> SplitReader:
+    plan = make_plan(small.graph())
+    job = SourceJob(
+        checkpoint=str(small.checkpoint),
+        sources=plan.graph.sources,
+        readers={},
+        program=compile_plan(plan)[0][0],
+        labels=(0,),
+        tasks=1,
+        max_tuples=PER_EPOCH,
+        follow=True,
+        interval_s=interval_s,
+        first_epoch=first_epoch,
+    )
+    return SplitReader(job.to_option())
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_the_first_epoch_is_waited_for(small: Small, before: int) -> None:
+    """Spark takes the first answer for an epoch, also one that says that nothing is new; later answers may say so. The
+    first epoch need not be epoch 0: those before it may have run in another checkpoint."""
+    for number in range(before):
+        Checkpoint(small.checkpoint).log.append(Epoch(number, ()))
+    source = reader(small, interval_s=0.05, first_epoch=before)
+    answers: list[dict[str, object]] = []
+    first = threading.Thread(
+        target=lambda: answers.append(source.latestOffset(source.initialOffset(), ALL)), daemon=True
+    )
+    first.start()
+    first.join(0.5)
+    assert answers == [], "there is nothing to say yet"
+    small.add_ticks(0)
+    first.join(60)
+    (offset,) = answers
+    assert offset["epoch"] == before
+    second = source.latestOffset(offset, ALL)
+    assert second["epoch"] == before + 1
+    assert source.latestOffset(second, ALL) == second
+
+
+def test_after_a_stop_no_epoch_is_cut(small: Small) -> None:
+    small.add_ticks(0)
+    source = reader(small, interval_s=60)
+    offset = source.latestOffset(source.initialOffset(), ALL)
+    checkpoint = Checkpoint(small.checkpoint)
+    cut = checkpoint.cut_of(0)
+    assert cut is not None
+    assert (cut.backlog, checkpoint.cut_of(1)) == (20, None)
+    checkpoint.ask_to_stop()
+    assert source.latestOffset(offset, ALL) == offset
+    assert len(list(checkpoint.log)) == 1

@@ -1,0 +1,125 @@
+"""Ctrl-C and SIGTERM: the first stops behind the epoch in progress, the second at once; nothing is lost either way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.small import HOLDING, Small, undisturbed
+from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
+from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.stop import Stop
+from thalweg.optimize.passes import make_plan
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    return Small.make(tmp_path / "small")
+
+
+@contextmanager
+def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`thalweg run` in the middle of its first epoch, in which it stays until the file `hold` is gone."""
+    (small.folder / "hold").touch()
+    command = small.command("--engine", "local", *options, app=small.app(HOLDING))
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background job ignores Ctrl-C, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        wait_for((small.folder / "held").exists)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with held(small) as process:
+        assert process.stderr is not None
+        process.send_signal(number)
+        assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
+        (small.folder / "hold").unlink()
+        assert process.stderr.read() == "paused; the same command goes on\n"
+        assert process.wait(60) == code
+    committed = LocalState(Checkpoint(small.checkpoint)).load()
+    assert committed is not None
+    assert committed[0] == len(small.log()) == 1
+    small.run()
+    assert small.output() == undisturbed(tmp_path / "undisturbed")
+
+
+def test_the_second_one_stops_at_once(small: Small, tmp_path: Path) -> None:
+    with held(small) as process:
+        assert process.stderr is not None
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "paused; the same command goes on\n"
+        assert process.wait(60) == 130
+    assert LocalState(Checkpoint(small.checkpoint)).load() is None
+    assert len(small.log()) == 1
+    (small.folder / "hold").unlink()
+    small.run()
+    assert small.output() == undisturbed(tmp_path / "undisturbed")
+
+
+def test_without_a_checkpoint_it_is_just_stopped(small: Small) -> None:
+    app = small.app(HOLDING)
+    (small.folder / "hold").touch()
+    command = [*small.command(app=app)[:3], "run", str(app), "--engine", "local", "--follow", "--json"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        wait_for((small.folder / "held").exists)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert '"plan"' in process.stdout.readline()
+        assert process.stdout.readline() == '{"event": "stopping", "epoch": 0}\n'
+        (small.folder / "hold").unlink()
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (130, "stopped\n")
+    epoch, end = out.splitlines()
+    assert '"event": "epoch"' in epoch
+    assert end.startswith('{"event": "end", "stopped": true, ')
+
+
+def test_a_program_stops_its_own_run(small: Small, tmp_path: Path) -> None:
+    """The wish may come from anywhere; here from who watches. Asked in its final epoch, a run ends."""
+    stop, seen = Stop(), list[int]()
+
+    def watch(report: EpochReport) -> None:
+        seen.append(report.epoch)
+        if report.epoch == 2 or report.final:
+            stop.request()
+
+    options = RunOptions(small.checkpoint, max_tuples_per_epoch=40, stop=stop)
+    plan = make_plan(small.graph(), degree=2)
+    first = run_local(plan, options, watch)
+    assert (first.stopped, first.epochs, seen) == (True, 3, [0, 1, 2])
+    stop.requested = False
+    second = run_local(plan, options, watch)
+    assert (second.stopped, seen) == (False, list(range(7)))
+    assert small.output() == undisturbed(tmp_path / "undisturbed")

@@ -1,0 +1,153 @@
+"""Migration in the middle of a log: other degrees, buckets and fusion from there on, and the reference's answer still.
+
+THALWEG_CASES scales the number of cases, as in test_plan_invariance.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from tests.properties import derived
+from tests.properties.check import Answer, Outcome, difference, prepared, run_reference
+from tests.properties.strategies import Case, Node, PlanChoice, cases, plan_choices
+from tests.properties.test_plan_invariance import CASES, SETTINGS
+from thalweg.engine.local import LocalEngine
+from thalweg.engine.log import Epoch
+from thalweg.engine.loops import fed_back, until_nothing_is_fed
+from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.migrate import Change, agreed_times, changed, moved_parts
+from thalweg.engine.seed import Seed
+from thalweg.engine.stored import stored_in
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Process
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.columns import to_list
+from thalweg.runtime.describe import describe_bucket
+from thalweg.runtime.frame import Frame
+
+seen: Counter[str] = Counter()
+MUST_BE_SEEN = (
+    *("more channels", "fewer channels", "more buckets", "fewer buckets", "another fusion", "same degrees"),
+    *("moved tables", "moved objects", "moved event times", "moved twice", "something fed back at a move"),
+    *(f"moved {k}" for k in ("aggregate", "join", "custom", "sort", "dedup", "operator", "loop", "top_k")),
+)
+
+
+REMEMBERING = (
+    *("window", "window", "window", "apply", "apply", "loop", "loop", "custom", "operator"),
+    *("dedup", "sort buffer", "meet", "wide join"),
+)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """A case, and behind which epochs its state moves into which plan."""
+
+    case: Case
+    moves: tuple[tuple[int, PlanChoice], ...]
+
+    def plan(self, graph: LogicalGraph, choice: PlanChoice) -> PhysicalPlan:
+        return replace(self.case, choice=choice).plan(graph)
+
+
+@st.composite
+def moves(draw: DrawFn) -> Moves:
+    """Random cases with many epochs, and in each an operator more that remembers something."""
+    case = draw(cases())
+    kind = draw(st.sampled_from(REMEMBERING))
+    arguments, _ = derived.draw_arguments(draw, kind, failing=False)
+    more = Node(kind, (0,) * (1 + derived.MORE_INPUTS.get(kind, 0)), arguments)
+    case = replace(case, nodes=(*case.nodes, more), max_tuples=draw(st.sampled_from((3, 7, 1, 12, 5))))
+    times = draw(st.sampled_from((1, 1, 2)))
+    return Moves(case, tuple((draw(st.integers(0, 4)), draw(plan_choices())) for _ in range(times)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_power_cuts() -> Iterator[None]:
+    """Hundreds of seeds need no fsync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@settings(SETTINGS, max_examples=max(50, CASES // 12))
+@given(moves())
+def test_a_move_never_changes_the_answer(moves: Moves) -> None:
+    with prepared(moves.case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        last = len(ready.epochs) - 1  # the final one: nothing goes on behind it
+        numbers = sorted(number % last for number, _ in moves.moves) if last else []
+        steps = [(n, moves.plan(ready.graph, choice)) for n, (_, choice) in zip(numbers, moves.moves, strict=False)]
+        note(f"{ready.describe()}\n\nmoves: {moves.moves}")
+        seen["cases"] += 1
+        found = _run(ready.plan, ready.epochs, steps, ready.folder / "seeds")
+        assert difference(expected, found) is None
+
+
+def _run(plan: PhysicalPlan, epochs: list[Epoch], steps: list[tuple[int, PhysicalPlan]], folder: Path) -> Outcome:
+    """Epoch after epoch, with a move behind the epochs of these numbers. There is no failing tuple in these cases."""
+    engine = LocalEngine(plan)
+    manifest = make_manifest(plan, "local", ())
+    answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
+    fed: dict[str, Frame] = {}
+    moved = 0
+    for epoch in until_nothing_is_fed(epochs, lambda: bool(fed)):
+        sent = engine.run_epoch(epoch, fed)
+        fed = fed_back(plan.graph, sent)
+        for name, frame in sent.items():
+            if frame is not None:
+                answer[name] += zip(*map(to_list, frame.columns.values()), strict=True)
+        while moved < len(steps) and epoch.number == steps[moved][0]:
+            into = steps[moved][1]
+            manifest, seed = _moved(engine, manifest, into, folder / str(moved))
+            _count(plan.graph, engine.plan, into, seed, fed)
+            engine = LocalEngine(into, seed.states(into))
+            moved += 1
+            seen["moved twice"] += moved > 1
+    return Outcome(answer)
+
+
+def _moved(engine: LocalEngine, manifest: Manifest, into: PhysicalPlan, folder: Path) -> tuple[Manifest, Seed]:
+    """As `migrate` does it, without the rest of a checkpoint."""
+    state = stored_in([(c, b, data) for (_, c), held in engine.state.items() for b, data in held.items()])
+    wanted = changed(manifest, Change(into.degrees, into.buckets))
+    assert (wanted.degrees, wanted.channels) == (into.degrees, into.channels)
+    buckets, _ = moved_parts(state, manifest, wanted)
+    seed = Seed(folder)
+    seed.write(buckets, agreed_times(state, manifest))
+    return wanted, seed
+
+
+def _count(graph: LogicalGraph, old: PhysicalPlan, new: PhysicalPlan, seed: Seed, fed: dict[str, Frame]) -> None:
+    parts = [part for _, _, data in seed.buckets() for part in describe_bucket(data)]
+    operators = {part.operator: graph.by_name[part.operator] for part in parts}
+    facts = {
+        "more channels": new.channels > old.channels,
+        "fewer channels": new.channels < old.channels,
+        "more buckets": new.buckets > old.buckets,
+        "fewer buckets": new.buckets < old.buckets,
+        "another fusion": old.stages != new.stages,
+        "same degrees": old.degrees == new.degrees,
+        "moved tables": any(not isinstance(o, Process) for o in operators.values()),
+        "moved objects": any(isinstance(o, Process) for o in operators.values()),
+        "moved event times": bool(seed.times()),
+        "something fed back at a move": bool(fed),
+    }
+    seen.update(name for name, holds in facts.items() if holds and parts)
+    seen.update({f"moved {o.kind}" for o in operators.values()})
+
+
+def test_the_moves_reached_everything() -> None:
+    """Runs last: a strategy that moves nothing would make the test above blind."""
+    if seen["cases"] < 200:
+        pytest.skip("too few cases ran to judge their reach")
+    assert [fact for fact in MUST_BE_SEEN if not seen[fact]] == []

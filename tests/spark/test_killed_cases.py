@@ -1,0 +1,73 @@
+"""Random graphs on Spark whose driver, JVM and workers are killed at random moments and started again until they end,
+against the reference over the run's own input log, bit for bit.
+
+THALWEG_SPARK_KILLED sets the number of cases; as in test_plan_invariance.py, several of them make one query.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tests.properties.strategies import Case
+from tests.spark.planned_driver import Drawn
+from tests.spark.processes import Run, moment, starved
+from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, big_cases
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.compare import first_difference
+from thalweg.engine.reference import Reference
+from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
+from thalweg.ir.text import print_plan
+
+LONG = "THALWEG_SPARK_KILLED" in os.environ
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not LONG, reason="minutes for each query: `make test-long` sets THALWEG_SPARK_KILLED"),
+]
+
+CASES = int(os.environ.get("THALWEG_SPARK_KILLED", str(GRAPHS_PER_QUERY)))
+KILLS = 2  # of each query
+EPOCHS = 5
+DRIVER = [sys.executable, "-m", "tests.spark.planned_driver"]
+ROOT = Path(__file__).parents[2]
+
+
+@settings(SETTINGS, max_examples=-(-CASES // GRAPHS_PER_QUERY))
+@given(
+    st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY), st.integers(2, 3), st.integers(0, 999)
+)
+def test_kills_never_change_the_answer(several: list[Case], channels: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="thalweg-killed-") as name:
+        folder, drawn = Path(name), Drawn(several, channels)
+        drawn.save(folder)
+        plan = drawn.plan(folder)
+        note(print_plan(plan))
+        run_with_kills(folder, -(-drawn.longest // EPOCHS) * len(plan.graph.sources), random.Random(seed))
+        checkpoint = Checkpoint(folder / "checkpoint")
+        answer = Reference(plan.graph).run(list(checkpoint.log))
+        compared = 0
+        for sink, writer in make_sinks(plan.graph, checkpoint.results).items():
+            if isinstance(writer, CollectSink):  # the others feed back: what came of it is in these
+                found = first_difference(answer[sink], tuples_of(writer.read()))
+                assert found is None, f"sink {sink} of {several!r}: {found}"
+                compared += len(answer[sink])
+        assert compared, "the sinks got nothing"
+
+
+def run_with_kills(folder: Path, per_epoch: int, chance: random.Random) -> None:
+    said, checkpoint = folder / "said", folder / "checkpoint"
+    kills = 0
+    while not (checkpoint / "ended").exists():
+        run = Run([*DRIVER, str(folder), str(per_epoch)], said, cwd=ROOT)
+        if kills < KILLS:
+            kills += run.wait_until(moment(checkpoint, chance))
+            run.kill()
+        code = run.wait()
+        assert code in (0, -9) or starved(said), f"exit code {code}:\n{said.read_text()[-4000:]}"

@@ -1,0 +1,210 @@
+"""Spark's own sources and DataFrames, through spools; `app.start`, and streams as DataFrames."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import json
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+import thalweg as tw
+from tests.tcp import wait_for
+from tests.test_docs import block
+from thalweg import agg, window
+from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.reference import Reference
+from thalweg.engine.spark import table
+from thalweg.engine.spark.connectors import KAFKA_PACKAGE, with_packages
+from thalweg.engine.spark.row_schema import spark_schema
+from thalweg.errors import EngineError, InputError
+
+pytestmark = pytest.mark.spark
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+BATCH = 20
+
+
+class Value(tw.Tuple):
+    value: int
+
+
+def put(folder: Path, name: str, *values: int) -> None:
+    """A file that is there whole or not at all."""
+    folder.mkdir(exist_ok=True)
+    (folder / f".{name}").write_text("".join(json.dumps({"value": v, "other": "x"}) + "\n" for v in values))
+    (folder / f".{name}").rename(folder / name)
+
+
+def several(spark: SparkSession, files: Path) -> tw.App:
+    """A deterministic stream without an end, a folder of files, and a table that is there."""
+    rated = tw.spark("rate-micro-batch", rowsPerBatch=BATCH, numPartitions=1)
+    frame = spark.readStream.schema("value long, other string").json(str(files)).where("value % 10 = 0")
+    app = tw.App("several")
+    made = app.source(rated, Value)
+    read = app.source(tw.from_dataframe(frame), Value)
+    given = app.source(tw.from_dataframe(spark.range(5).withColumnRenamed("id", "value")), Value)
+    made.sink(tw.collect(), name="made_all")
+    read.union(given).sink(tw.collect(), name="others")
+    sums = made.map(lambda v: {"parity": v.value % 2, "value": v.value}).aggregate(
+        window.running(by="parity"), parity=agg.any("parity"), total=agg.sum("value")
+    )
+    sums.sink(tw.collect(), name="summed")
+    return app
+
+
+def spooled(checkpoint: Path, source: str) -> Path:
+    return checkpoint / "spool" / f"{source}.spool"
+
+
+def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None:
+    files, checkpoint = tmp_path / "files", tmp_path / "checkpoint"
+    put(files, "a.json", 10, 11, 20)
+    app = several(spark, files)
+    with app.start(spark, checkpoint=checkpoint, degree=2, max_tuples_per_epoch=90) as running:
+        wait_for(lambda: not running.active or (len(running.reports) >= 3 and "read" in taken(checkpoint)), 240)
+        assert running.active, running.failure
+        first = running.stop()
+    assert first.stopped
+    assert not running.active
+    assert not (checkpoint / "ended").exists()
+
+    # As if it had been killed behind the last batch: the file is there, the batch is not committed and runs again.
+    commits = sorted((checkpoint / "spool" / "made.query" / "commits").glob("[0-9]*"), key=lambda f: int(f.name))
+    commits[-1].unlink()
+    commits[-1].with_name(f".{commits[-1].name}.crc").unlink(missing_ok=True)
+    before = {f: f.read_bytes() for f in spooled(checkpoint, "made").glob("*.arrow")}
+
+    put(files, "b.json", 30, 31)
+    with app.start(spark, checkpoint=checkpoint, degree=2, max_tuples_per_epoch=90) as running:
+        wait_for(lambda: not running.active or taken(checkpoint).get("read") == 3, 240)
+        result = running.stop()
+    assert {f: f.read_bytes() for f in before} == before, "a batch that ran again left its file"
+    assert len(list(spooled(checkpoint, "made").glob("*.arrow"))) > len(before)
+
+    wanted = Reference(app.graph()).run(Checkpoint(checkpoint).log)
+    for sink in ("made_all", "others", "summed"):
+        assert result.tuples(sink) == wanted[sink], sink
+    made = [v for (v,) in result.tuples("made_all")]
+    assert made == list(range(len(made))), "every row once"
+    assert len(made) >= 3 * BATCH
+    assert sorted(v for (v,) in result.tuples("others")) == [0, 1, 2, 3, 4, 10, 20, 30]
+
+
+def taken(checkpoint: Path) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in (c for epoch in Checkpoint(checkpoint).log for c in epoch.chunks):
+        found[chunk.source] = found.get(chunk.source, 0) + chunk.stop - chunk.start
+    return found
+
+
+def put_readings(folder: Path, name: str, *celsius: float | None) -> None:
+    lines = [json.dumps({"sensor": "roof", "celsius": c, "note": "x"}) for c in celsius]
+    (folder / "readings").mkdir(exist_ok=True)
+    (folder / "readings" / name).write_text("\n".join(lines))
+
+
+def code_of(label: str, folder: Path) -> Any:
+    """A program of the page, its folders in this one: the JVM does not change its own."""
+    text = re.sub(r'"([\w.]+)/"', rf'"{folder}/\1"', block("spark.md", label))
+    return compile(text, f"{label}.py", "exec")
+
+
+def test_the_programs_of_the_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/spark.md: a DataFrame goes in and the run takes what is there; a stream comes out as a DataFrame."""
+    (tmp_path / "inside.py").write_text(block("spark.md", "file: inside.py"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    program = {**vars(importlib.import_module("inside")), "spark": spark}
+    put_readings(tmp_path, "a.json", 20.0, 50.0, None, 31.0, 33.0, 34.0)
+    try:
+        exec(code_of("start", tmp_path), program)
+        assert program["result"].tuples_out == {"sink": 3}
+        files = sorted((tmp_path / "hot").glob("epoch-*.jsonl"))
+        found = [json.loads(line)["mean"] for f in files for line in f.read_text().splitlines()]
+        assert found == [35.0, 32.0, 34.0], "the last one, alone in its pair, at the end"
+        assert not program["running"].active
+
+        (tmp_path / "readings" / "a.json").unlink()  # for its null, which here nobody filters out
+        put_readings(tmp_path, "b.json", 33.0, 32.0)
+        exec(code_of("table", tmp_path), program)
+        rows, query = program["rows"], program["query"]
+        assert [(f.name, f.dataType.simpleString()) for f in rows.schema] == [("sensor", "string"), ("mean", "double")]
+        log = Checkpoint(tmp_path / "rows").log
+        wait_for(lambda: not query.isActive or any(epoch.final for epoch in log), 240)
+        query.processAllAvailable()
+        query.stop()
+        kept = [json.loads(line) for f in (tmp_path / "kept").glob("*.json") for line in f.read_text().splitlines()]
+        assert kept == [{"sensor": "roof", "mean": 32.5}]
+    finally:
+        sys.modules.pop("inside")
+        table.release(tmp_path / "rows")
+
+
+def test_types_of_a_dataframe() -> None:
+    class Everything(tw.Tuple):
+        when: dt.datetime
+        day: dt.date
+        data: bytes
+        exact: Decimal
+        flag: bool | None
+        values: list[Value]
+
+    schema = spark_schema(Everything.tuple_type)
+    assert schema.simpleString() == (
+        "struct<when:timestamp_ntz,day:date,data:binary,exact:decimal(38,18),flag:boolean,"
+        "values:array<struct<value:bigint>>>"
+    )
+    assert [field.name for field in schema if field.nullable] == ["flag"]
+
+
+def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.readStream.format("rate").load()
+
+    class Wrong(tw.Tuple):
+        value: str
+
+    class Missing(tw.Tuple):
+        valeu: int
+
+    def failure(endpoint: Any, tuple_type: Any) -> Any:
+        app = tw.App("wrong")
+        app.source(endpoint, tuple_type, name="rows").sink(tw.collect())
+        running = app.start(spark, checkpoint=tmp_path / str(len(list(tmp_path.iterdir()))))
+        with pytest.raises((InputError, EngineError)) as caught:
+            running.wait(240)
+        assert running.failure is caught.value
+        return caught.value
+
+    wrong = failure(tw.from_dataframe(frame), Wrong)
+    assert wrong.operator == "rows"
+    assert wrong.message == "the column value of the DataFrame has another type"
+    assert (wrong.expected, wrong.found) == ("value: str", "value: bigint")
+    assert wrong.where.file == __file__
+    missing = failure(tw.spark("rate"), Missing)
+    assert missing.message == "the Spark format rate has no column valeu"
+    assert missing.hint == "did you mean `value`?"
+    unknown = failure(tw.spark("ratte"), Value)
+    assert unknown.message == "the Spark format ratte cannot be read"
+    assert "ratte" in unknown.found
+    option = failure(tw.spark("rate", rowsPerSecond="many"), Value)
+    assert "many" in option.found
+    kafka = failure(tw.kafka("127.0.0.1:1", "ticks"), Value)
+    assert kafka.message == "this Spark session has no Kafka connector"
+    assert KAFKA_PACKAGE in kafka.hint
+
+
+def test_the_connector_is_asked_for_once() -> None:
+    app = tw.App("kafka")
+    app.source(tw.kafka("127.0.0.1:1", "ticks"), Value).sink(tw.none())
+    graph = app.graph()
+    assert with_packages(graph, {}) == {"spark.jars.packages": KAFKA_PACKAGE}
+    assert with_packages(graph, {"spark.jars.packages": "a:b:1"}) == {"spark.jars.packages": f"a:b:1,{KAFKA_PACKAGE}"}
+    own = {"spark.jars": "/jars/spark-sql-kafka-0-10_2.13-4.3.0.jar"}
+    assert with_packages(graph, own) == own
