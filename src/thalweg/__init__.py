@@ -8,6 +8,7 @@ from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
 from thalweg.lang.databases import postgres
+from thalweg.lang.declare import declare
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
@@ -34,6 +35,7 @@ __all__ = [
     "composite",
     "concat",
     "console",
+    "declare",
     "files",
     "from_dataframe",
     "iterable",

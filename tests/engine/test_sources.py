@@ -313,7 +313,8 @@ def test_check_takes_a_sample(endpoint: SourceEndpoint) -> None:
 
 def test_check_finds_a_beacon_that_is_not_deterministic() -> None:
     calls = count()
-    graph = app_of(tw.beacon(lambda i: {"i": next(calls), "k": "a"}, count=20)).graph()
+    numbered = tw.declare(state="stateless")(lambda i: {"i": next(calls), "k": "a"})  # it is not
+    graph = app_of(tw.beacon(numbered, count=20)).graph()
     result = check(graph, tuples=20, plans=6, seed=0, cut_invariant=True, progress=lambda done: None)
     assert result.difference is not None
 

@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from typer.exceptions import TyperException
 
+from thalweg.analysis.safety import check_safety
+from thalweg.analysis.show import facts_json, facts_text
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
@@ -63,6 +65,7 @@ def _plan(
     buckets: int | None = None,
 ) -> PhysicalPlan:
     if file is not None:
+        check_safety(graph)
         return verify(parse_plan(file.read_text(), graph))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
     return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, observe=observe)
@@ -170,6 +173,7 @@ def explain_command(
     plan: PlanFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
+    facts: Annotated[bool, typer.Option("--facts", help="also what is known of each operator, and why")] = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -184,17 +188,22 @@ def explain_command(
         thalweg explain app.py --degree 4 --verbose
 
         thalweg explain app.py --mermaid > plan.mmd
+
+        thalweg explain app.py --facts
     """
-    if as_mermaid and (json_output or verbose):
-        raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json and --verbose")
+    if as_mermaid and (json_output or verbose or facts):
+        raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
     steps: list[Step] = []
     made = _plan(_graph(app, param), degree, fuse, plan, steps.append, buckets)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
-        print_json({**explain_json(made), **({"passes": steps_json(steps)} if verbose else {})})
+        more = {"passes": steps_json(steps)} if verbose else {}
+        print_json({**explain_json(made), **more, **({"facts": facts_json(made.graph)} if facts else {})})
     else:
         out.print(explain(made), end="", markup=False)
+        if facts:
+            out.print(f"\n{facts_text(made.graph)}", end="", markup=False)
         if verbose:
             shown = explain_steps(steps) if steps else f"no pass ran: the plan is that of {plan}\n"
             out.print(f"\n{shown}", end="", markup=False)
@@ -236,6 +245,7 @@ def check(
         print_json(
             {"plans": result.plans, "cuts": result.cuts, "tuples": result.tuples, "difference": result.difference}
             | {"divergence": result.divergence.as_json() if result.divergence else None}
+            | {"lie": result.lie.as_json() if result.lie else None}
         )
     else:
         _show_check(result)
@@ -247,6 +257,9 @@ def _show_check(result: CheckResult) -> None:
         rows = ", ".join(f"{n:,} at {sink}" for sink, n in result.sinks.items())
         out.print(f"same answer under {result.plans} plans and {result.cuts} ways to cut epochs")
         out.print(f"  {result.tuples:,} tuples in; tuples out: {rows}; compared bit for bit, order included")
+        return
+    if result.lie is not None:
+        err.print(str(result.lie), style="bold red", markup=False)
         return
     err.print(f"[bold red]different answers[/] after {result.plans} plans that agreed")
     err.print(result.difference, markup=False)

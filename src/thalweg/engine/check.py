@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from thalweg.analysis.safety import check_safety
 from thalweg.engine.compare import first_difference
 from thalweg.engine.cutter import EpochCutter
+from thalweg.engine.declarations import Lie, Watching
 from thalweg.engine.diagnose import Divergence, first_divergence, run_log
 from thalweg.engine.feed import spool_items
 from thalweg.engine.log import Epoch, InputLog
@@ -36,6 +38,7 @@ class CheckResult:
     difference: str | None = None
     divergence: Divergence | None = None  # where the difference begins
     failure: TupleError | None = None
+    lie: Lie | None = None  # a declaration that does not hold
 
 
 def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) -> list[Epoch]:
@@ -104,7 +107,8 @@ def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | Non
 def check(
     graph: LogicalGraph, *, tuples: int, plans: int, seed: int, cut_invariant: bool, progress: Callable[[int], None]
 ) -> CheckResult:
-    """Compare `plans` plans, each with its own cuts, where the cuts may not matter."""
+    """Put declarations to the test, then compare `plans` plans, each with its own cuts, where they may not matter."""
+    check_safety(graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
         return _check(graph, Path(folder), tuples, plans, seed, cut_invariant, progress)
@@ -121,11 +125,14 @@ def _check(
 ) -> CheckResult:
     cuts = [max(1, tuples // parts) for parts in (1, 3, 10)]
     logs = {cut: sample_log(graph, tuples, cut, spools) for cut in cuts}
-    reference = Reference(graph)
+    reference = Watching(graph)
     try:
         answers = {cuts[0]: reference.run(logs[cuts[0]])}
     except TupleError as failure:
         return CheckResult(0, 0, tuples, {}, failure=failure)
+    lie = reference.try_again()
+    if lie is not None:
+        return CheckResult(0, 0, sum(e.tuples for e in logs[cuts[0]]), {}, str(lie), lie=lie)
     used: set[int] = set()
     done = 0
     for number, plan in enumerate(sample_plans(graph, plans, seed)):

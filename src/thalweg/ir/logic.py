@@ -22,6 +22,7 @@ class Logic:
     config: Any  # what the operator was set to; shared by all keys
     now: int | None  # the event time that has passed, where the stream has one
 
+    model: Any = None  # what is declared of it (`tw.declare`), or a method that makes it; None: it is found by reading
     version: ClassVar[int] = 1  # raise it when stored attributes change their meaning, and write `upgrade`
 
     def process(self, t: Any, port: int) -> None:

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from thalweg.ir.declared import declared_of_function, keep_declaration
 from thalweg.lang.place import function_node
 
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -56,8 +57,8 @@ class Captured:
     def statements(self) -> list[ast.stmt]:
         if isinstance(self.node, ast.Lambda):
             return [ast.Return(self.node.body)]
-        if self.node.decorator_list:
-            raise Opaque("it is decorated")
+        if len(self.node.decorator_list) > (declared_of_function(self.function) is not None):
+            raise Opaque("it is decorated")  # tw.declare gives back the function itself
         return self.node.body
 
     def frozen(self, helpers: Mapping[types.FunctionType, types.FunctionType]) -> types.FunctionType:
@@ -67,6 +68,7 @@ class Captured:
         module = {"__builtins__": builtins, "__name__": self.function.__module__} | names
         made = types.FunctionType(self.code, module, self.function.__name__, self.defaults or None, cells)
         made.__kwdefaults__ = self.keyword_defaults or None
+        keep_declaration(self.function, made)
         return made
 
 

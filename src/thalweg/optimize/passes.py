@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from thalweg.analysis.safety import check_safety
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
 from thalweg.ir.verify import verify
@@ -47,7 +48,8 @@ def make_plan(
     frame_rows: int = DEFAULT_FRAME_ROWS,
     observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
-    """A verified plan."""
+    """A verified plan of a graph that can be run by any."""
+    check_safety(graph)
     passes: tuple[Pass, ...] = (
         ChooseDegrees(degree, buckets),  # first: degrees decide where exchanges stand, and no PE spans an exchange
         fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph),

@@ -1,0 +1,218 @@
+"""`facts_of`: what is known of every operator of a graph, from its model, the user's code and declarations."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from thalweg.analysis.declared import changed, with_declared
+from thalweg.analysis.model import MANY, Bounds, Copies, Model, same
+from thalweg.analysis.models import model_of
+from thalweg.analysis.program.notes import Copied, Found, Place
+from thalweg.analysis.users import Followed, followed, tuple_types
+from thalweg.ir.facts import (
+    MUTATES_INPUT,
+    NOT_STATELESS,
+    PARTITIONED,
+    READS_CHANGED,
+    STATELESS,
+    UNKNOWN,
+    UNKNOWN_CALL,
+    Effect,
+    Facts,
+    Reason,
+    Selectivity,
+    State,
+)
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Feedback, FlatMap, Map, MapBatches, Operator, Process, Sink, Source
+from thalweg.ir.types import TupleType
+
+_known: dict[int, tuple[weakref.ref[LogicalGraph], Mapping[str, Facts]]] = {}  # graphs are planned many times
+
+
+def facts_of(graph: LogicalGraph) -> Mapping[str, Facts]:
+    """The facts of every operator, by name, in declaration order."""
+    held = _known.get(id(graph))
+    if held is not None and held[0]() is graph:
+        return held[1]
+    found = _facts_of(graph)
+    for key in [key for key, (ref, _) in _known.items() if ref() is None]:
+        del _known[key]
+    _known[id(graph)] = weakref.ref(graph), found
+    return found
+
+
+def _facts_of(graph: LogicalGraph) -> dict[str, Facts]:
+    inputs = {o.name: tuple_types(graph, o) for o in graph.operators}
+    codes = {o.name: followed(o, inputs[o.name]) for o in graph.operators}
+    made: dict[str, Facts] = {}
+    for operator in graph.operators:
+        others = [(name, one) for name, code in codes.items() if name != operator.name for one in code]
+        shared = _shared_effects(codes[operator.name], others)
+        facts = _facts(operator, inputs[operator.name], codes[operator.name], shared)
+        made[operator.name] = with_declared(facts, operator, inputs[operator.name])
+    return made
+
+
+def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followed], shared: list[Effect]) -> Facts:
+    model = model_of(operator, inputs)
+    main = next((one.found for one in code if one.main), None)
+    model = _with_code(operator, inputs, model, main)
+    effects = _sorted([*(e for one in code for e in one.notes.effects), *shared])
+    if any(e.kind == MUTATES_INPUT for e in effects):
+        model = replace(model, copies=tuple(tuple({} for _ in port) for port in model.copies))
+    sure = main is None or main.sure or not isinstance(operator, FlatMap | Process)
+    return Facts(
+        _state(operator, main, effects, model),
+        _selectivity(operator, model, sure),
+        (*model.reads, *(frozenset[str]() for _ in range(len(operator.inputs) - len(model.reads)))),
+        _forwards(operator, model),
+        tuple(changed(kind, by) for kind, by in zip(operator.outputs, _forwards(operator, model), strict=True)),
+        effects,
+    )
+
+
+def _with_code(operator: Operator, inputs: tuple[TupleType, ...], model: Model | None, main: Found | None) -> Model:
+    """The model, with what the user's code adds to it."""
+    if main is None:
+        assert model is not None
+        return model
+    if isinstance(operator, Process):
+        return _of_process(operator, inputs, main)
+    own = (_named(main.notes.reads.get(0, set()), inputs[0]),) if inputs else ()
+    match operator:
+        case FlatMap():
+            copies = _copies(main.elements, 0, operator.outputs[0], inputs[0])
+            return Model("its code emits so many", (main.length,), ((copies,),), own)
+        case Map():
+            assert model is not None
+            copies = _copies(main.returned, 0, operator.outputs[0], inputs[0])
+            return replace(model, copies=((copies,),), reads=own)
+        case MapBatches() | Source():
+            assert model is not None
+            return model
+    assert model is not None
+    return replace(model, reads=own)
+
+
+def _of_process(operator: Process, inputs: tuple[TupleType, ...], main: Found) -> Model:
+    ports = range(operator.results)
+    counts: tuple[Bounds, ...] = tuple(main.counts.get(p, (0, 0)) if main.sure else MANY for p in ports)
+    copies = tuple(
+        tuple(
+            _copies(main.copied.get(out, {}).get(port), port, operator.outputs[out], kind) if main.sure else {}
+            for port, kind in enumerate(inputs)
+        )
+        for out in ports
+    )
+    own = tuple(_named(main.notes.reads.get(port, set()), kind) for port, kind in enumerate(inputs))
+    return Model("its code submits so many", counts, copies, own)
+
+
+def _named(reads: set[str] | None, kind: TupleType) -> frozenset[str] | None:
+    return None if reads is None else frozenset(name for name in reads if kind.get(name) is not None)
+
+
+def _copies(copied: Copied | None, port: int, output: TupleType, kind: TupleType) -> Copies:
+    """Only what keeps its type is unchanged. Of no tuple at all, everything holds."""
+    if copied is None:
+        return same(output, kind)
+    return {
+        name: origin[1]
+        for name, origin in copied.items()
+        if origin[0] == port and output.get(name) is not None and output.get(name) == kind.get(origin[1])
+    }
+
+
+def _sorted(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(set(effects), key=lambda e: (e.kind, e.reason.where.file, e.reason.where.line, e.reason.text)))
+
+
+def _state(operator: Operator, main: Found | None, effects: tuple[Effect, ...], model: Model) -> State:
+    by = (
+        (operator.by or ())
+        if isinstance(operator, Process)
+        else ((operator.key,) * len(operator.inputs) if operator.key is not None else ())
+    )
+    worst = next((e for kind in NOT_STATELESS for e in effects if e.kind == kind), None)
+    by_contract = isinstance(operator, MapBatches) and worst is not None and worst.kind == UNKNOWN_CALL
+    if worst is not None and not by_contract:
+        return State(UNKNOWN, worst.reason, by)
+    if isinstance(operator, Sink):
+        return State(PARTITIONED, Reason(model.why, operator.where), ((),))
+    if operator.key is None or (main is not None and isinstance(operator, Process) and _keeps_nothing(main)):
+        text = "each row is a function of its row alone" if by_contract else "keeps nothing from tuple to tuple"
+        return State(STATELESS, Reason(text, operator.where))
+    own = main.notes.writes_state if main is not None else None
+    return State(PARTITIONED, own or Reason(f"{operator.kind} has a state", operator.where), by)
+
+
+def _keeps_nothing(main: Found) -> bool:
+    return main.notes.writes_state is None and main.notes.reads_time is None
+
+
+def _selectivity(operator: Operator, model: Model, sure: bool) -> tuple[Selectivity, ...]:
+    """By output port: results, marks, dead letters."""
+    made: list[Selectivity] = []
+    withheld = operator.on_error != "fail" and model.can_fail
+    for least, most in model.counts:
+        why = f"{model.why}; what fails is withheld" if withheld and least else model.why
+        made.append(Selectivity(0 if withheld else least, most, Reason(why, operator.where), sure))
+    if operator.mark_output is not None:
+        made.append(Selectivity(0, 1, Reason("marks", operator.where)))
+    if operator.dead_port is not None:
+        made.append(Selectivity(0, 1, Reason("what fails", operator.where)))
+    return tuple(made)
+
+
+def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...]:
+    nothing: tuple[Copies, ...] = tuple({} for _ in operator.inputs)
+    marks = len(operator.inputs) - len(model.reads)
+    made = [(*port, *nothing[: marks if not isinstance(operator, Source | Feedback) else 0]) for port in model.copies]
+    return (*made, *((nothing,) * (len(operator.outputs) - len(made))))
+
+
+# Objects that several operators share.
+
+
+def _shared_effects(own: list[Followed], others: list[tuple[str, Followed]]) -> list[Effect]:
+    """An operator that reads what another one changes depends on when that runs."""
+    seen = [(place, reason) for one in own for (_, _, reason), place in one.notes.seen.items()]
+    found: list[Effect] = []
+    for name, other in others:
+        for kind, places in ((READS_CHANGED, other.notes.changed), (UNKNOWN_CALL, other.notes.exposed)):
+            for (_, _, theirs), place in places.items():
+                mine = next((reason for held, reason in seen if _touches(held, place)), None)
+                if mine is not None:
+                    verb = "changes" if kind == READS_CHANGED else "may change"
+                    text = f"{mine.text}, which {name} {verb} ({theirs})"
+                    found.append(Effect(kind, Reason(text, mine.where)))
+    return found
+
+
+def _touches(seen: Place, changed_place: Place) -> bool:
+    """Whether reading one place can see a change of another."""
+    (held, name), (other, other_name) = seen, changed_place
+    if name or other_name:
+        return held is other and name == other_name
+    return held is other or any(one is other for one in _reachable(held))
+
+
+def _reachable(held: object) -> Iterable[object]:
+    seen: dict[int, object] = {}
+    waiting: list[Any] = [held]
+    while waiting and len(seen) < 100_000:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, str | bytes | int | float):
+            continue
+        seen[id(one)] = one
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif not isinstance(one, type):
+            waiting += vars(one).values() if hasattr(one, "__dict__") else []
+    return seen.values()

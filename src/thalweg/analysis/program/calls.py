@@ -1,0 +1,173 @@
+"""Calls of everything that can be called."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+import types
+from typing import Any
+
+from thalweg.analysis.program import outside
+from thalweg.analysis.program.following import Following
+from thalweg.analysis.program.frames import Args, Frame
+from thalweg.analysis.program.scopes import parameters
+from thalweg.analysis.program.store import Store, meet
+from thalweg.analysis.program.values import (
+    NOTHING,
+    Anything,
+    Bound,
+    Func,
+    Item,
+    Known,
+    Method,
+    New,
+    Root,
+    Submit,
+    Value,
+    aged,
+    join,
+)
+
+
+class Calls(Following):
+    """Finds out what is called."""
+
+    def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def emit(self, args: Args, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def make_object(self, cls: type, args: Args, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
+        """A call of what may be several things: a path for each."""
+        self.step()
+        before = self.store
+        if before is None:
+            return NOTHING
+        if len(callee) == 1:
+            return self._call(next(iter(callee)), args, node, surely=True)
+        found: list[Value] = []
+        after: list[Store | None] = []
+        for item in callee:
+            self.store = before.copy()
+            found.append(self._call(item, args, node, surely=False))
+            after.append(self.store)
+        self.store = meet(after) if after else before
+        return join(found)
+
+    def _call(self, item: Item, args: Args, node: ast.AST, *, surely: bool) -> Value:
+        match item:
+            case Func(_, function, frame, scopes):
+                defaults = {name: self.get(item, f"default {name}") for name in parameters(function)}
+                return self.follow(
+                    function, args, node, _frame_of(frame, scopes), defaults, getattr(function, "name", "a lambda")
+                )
+            case Bound(function, receiver):
+                if isinstance(function, types.FunctionType):
+                    return self.call_function(function, _with(receiver, args), node)
+                return self._call(Known(function), _with(receiver, args), node, surely=surely)
+            case Method(receiver, name):
+                return self.call_method(receiver, name, args, node, surely=surely)
+            case Submit():
+                return self.emit(args, node)
+            case New(_, kind) if kind is functools.partial:
+                return self._partial(item, args, node)
+            case New(_, kind):
+                method = self.get_attribute(frozenset((item,)), "__call__", node)
+                return self.call(method, args, node) if method and outside.is_python_class(kind) else NOTHING
+            case Known(value=value):
+                return self._call_known(item, value, args, node, surely)
+            case Anything():
+                return self.unknown(
+                    f"calls {_shown(node)}, which cannot be read", node, frozenset((item,)), *args.all()
+                )
+        return NOTHING  # not callable: an exception
+
+    def _call_known(self, item: Known, value: Any, args: Args, node: ast.AST, surely: bool) -> Value:
+        if isinstance(value, types.FunctionType):
+            known = self.call_built_in(value, args, node)
+            return known if known is not None else self.call_function(value, args, node)
+        if isinstance(value, types.MethodType):
+            known = self.call_built_in(value, args, node)
+            root = item.root or Root.of("the object", type(value.__self__).__name__, value.__self__)
+            receiver = Known(value.__self__, None if isinstance(value.__self__, type) else root)
+            return known if known is not None else self.call(frozenset((Bound(value.__func__, receiver),)), args, node)
+        if isinstance(value, functools.partial):
+            named = {k: frozenset[Item]((Known(v, item.root),)) for k, v in value.keywords.items()}
+            given = [frozenset[Item]((Known(v, item.root),)) for v in value.args]
+            merged = Args([*given, *args.positional], named | args.named, args.more, args.more_named)
+            return self.call(frozenset((Known(value.func, item.root),)), merged, node)
+        if isinstance(value, functools._lru_cache_wrapper):
+            made = self.call(frozenset((Known(value.__wrapped__),)), args, node)
+            return aged(made, Root("the cache of", value.__wrapped__.__name__))
+        if isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
+            rest = Args(args.positional[1:], args.named, args.more, args.more_named)
+            return join(self.call_method(i, value.__name__, rest, node, surely=False) for i in args.at(0))
+        if isinstance(value, operator.attrgetter | operator.itemgetter):
+            return self._getter(value, args, node)
+        known = self.call_built_in(value, args, node)
+        if known is not None:
+            return known
+        if isinstance(value, types.BuiltinFunctionType) and not isinstance(value.__self__, types.ModuleType | None):
+            receiver = Known(value.__self__, item.root)
+            return self.call_method(receiver, value.__name__, args, node, surely=surely)
+        if isinstance(value, type):
+            return self.make_object(value, args, node)
+        method = outside.class_attribute(type(value), "__call__")
+        if isinstance(method, types.FunctionType):
+            root = item.root or Root.of("the object", type(value).__name__, value)
+            return self.call_function(method, _with(Known(value, root), args), node)
+        return self.unknown(f"calls {_shown(node)}, whose code cannot be read", node, frozenset((item,)), *args.all())
+
+    def _getter(self, getter: Any, args: Args, node: ast.AST) -> Value:
+        names = getter.__reduce__()[1]
+        found: list[Value] = []
+        for name in names:
+            if isinstance(getter, operator.itemgetter):
+                found.append(self.subscript(args.at(0), frozenset((Known(name),)), node))
+                continue
+            value = args.at(0)
+            for part in name.split("."):
+                value = self.get_attribute(value, part, node)
+            found.append(value)
+        return found[0] if len(found) == 1 else self.made(tuple, node, join(found), tag="got")
+
+    def make_partial(self, args: Args, node: ast.AST) -> Value:
+        item = self.make(functools.partial, node)
+        self.put(item, "func", args.at(0))
+        for index, value in enumerate(args.positional[1:]):
+            self.put(item, f"arg {index}", value)
+        for name, value in args.named.items():
+            self.put(item, f"named {name}", value)
+        return frozenset((item,))
+
+    def _partial(self, item: New, args: Args, node: ast.AST) -> Value:
+        held = self.memory.get(item, {})
+        given = [held[f"arg {i}"] for i in range(len(held)) if f"arg {i}" in held]
+        named = {k.removeprefix("named "): v for k, v in held.items() if k.startswith("named ")}
+        merged = Args([*given, *args.positional], named | args.named, args.more, args.more_named)
+        return self.call(self.get(item, "func"), merged, node)
+
+
+def _with(receiver: Item, args: Args) -> Args:
+    return Args([frozenset((receiver,)), *args.positional], args.named, args.more, args.more_named)
+
+
+def _frame_of(frame: Frame, scopes: tuple[tuple[tuple[str, Any], ...], ...]) -> Frame:
+    """The frame in which a function was defined, with the comprehensions around it."""
+    made = Frame(frame.key, frame.name, frame.file, frame.module, frame.outer)
+    made.locals, made.later, made.cells = frame.locals, frame.later, frame.cells
+    made.scopes = [dict(scope) for scope in scopes]
+    made.first, made.owner = frame.first, frame.owner
+    return made
+
+
+def _shown(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        text = ast.unparse(node.func)
+        return text if len(text) <= 40 else f"{text[:37]}…"
+    return "something"

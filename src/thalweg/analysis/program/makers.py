@@ -1,0 +1,149 @@
+"""Containers and iterators that Python's own functions make."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import functools
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg.analysis.program.containers import Containers
+from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.machine import ELEMENTS
+from thalweg.analysis.program.store import ANY_NUMBER, Count
+from thalweg.analysis.program.tables import ITERATOR, MAPPINGS, SETS
+from thalweg.analysis.program.values import (
+    INT,
+    NONE,
+    NOTHING,
+    PLAINS,
+    STR,
+    TREE,
+    Known,
+    New,
+    Value,
+    join,
+    only,
+    types_of,
+)
+
+MOST = 8  # calls of a fold until it is given up
+
+
+class Makers(Containers):
+    """Makes containers and iterators."""
+
+    def make_container(self, kind: type, args: Args, node: ast.AST) -> Value:
+        """`list(…)` and its like."""
+        if kind in MAPPINGS:
+            return self._dict(kind, args, node)
+        given = args.positional[:1]
+        length: Count = (0, 0) if not given else self.length(given[0]) if kind in (list, tuple) else ANY_NUMBER
+        held = join(self.elements(v, node, ordered=kind not in SETS) for v in given)
+        if kind in SETS and not self.plain(held):
+            self.unknown("a set compares objects with code of their own", node, held)
+        return self.made(kind, node, held, tag=kind.__name__, length=length)
+
+    def _dict(self, kind: type, args: Args, node: ast.AST) -> Value:
+        given = list(args.positional)
+        factory = NOTHING
+        if kind is collections.defaultdict and given:
+            factory = given.pop(0)
+        value = self.made(kind, node, join(args.named.values()), tag=kind.__name__, keys=STR if args.named else NOTHING)
+        item = only(value)
+        assert isinstance(item, New)
+        self.put(item, "default_factory", factory)
+        copied = only(given[0]) if given else None
+        if self.store is not None and (copied is None or isinstance(copied, New)) and args.more_named is None:
+            base = {} if copied is None else self.store.fields(copied)
+            self.set_fields(item, None if base is None or given[1:] else {**base, **args.named})
+        for source in given:
+            self.absorb(item, source, node)
+        return value
+
+    def absorb(self, item: New, source: Value, node: ast.AST) -> None:
+        """A dict gets all entries of another, or of pairs, or counts elements."""
+        for one in source:
+            kinds = types_of(one) or ()
+            if any(kind in MAPPINGS or kind is TREE for kind in kinds):
+                self.put(item, ELEMENTS, self.contents(one))
+                self.put(item, "{}", self.keys(one))
+                if isinstance(one, Known):
+                    self.place(one, node)
+            else:
+                inner = self.elements(frozenset((one,)), node)
+                pairs = join(self.contents(i) for i in inner)
+                self.put(item, ELEMENTS, join((pairs, INT)))
+                self.put(item, "{}", join((inner, pairs)))
+
+    def change_heap(self, function: Any, args: Args, node: ast.AST) -> Value:
+        heap = args.at(0)
+        self.mutate(heap, f"changes {self.argument(node)} with {function.__name__}()", node)
+        for item in heap:
+            self.put(item, ELEMENTS, args.at(1))
+            if isinstance(item, New) and self.store is not None:
+                self.store.set_length(item, ANY_NUMBER, surely=False)
+        if not self.plain(heap, args.at(1)):
+            self.unknown(f"{function.__name__} compares objects with code of their own", node, heap, args.at(1))
+        return join((*(self.contents(item) for item in heap), args.at(1), NONE))
+
+    def argument(self, node: ast.AST) -> str:
+        return ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else "an argument"
+
+    def iterate(self, function: Any, args: Args, node: ast.AST) -> Value | None:
+        name = getattr(function, "__name__", "")
+        if function is functools.reduce:
+            held = self.elements(args.at(1), node)
+            return self._folded(args.at(0), join((held, args.at(2))), [held], node)
+        if name not in dir(itertools):
+            return None
+        callables = [v for v in args.all() if any(self.is_callable(i) for i in v)]
+        data = [self.elements(v, node) for v in args.all() if v not in callables and v != NONE and not _is_number(v)]
+        held = join((*data, INT if name == "count" else NOTHING))
+        for f in callables:
+            held = self._folded(f, held or PLAINS, [held or PLAINS] if name == "accumulate" else [], node)
+        if name in ("count", "repeat"):
+            held = join((held, *args.all(), PLAINS))
+        nested = name in (
+            "product",
+            "permutations",
+            "combinations",
+            "zip_longest",
+            "pairwise",
+            "groupby",
+            "tee",
+            "batched",
+        )
+        nested = nested or name == "combinations_with_replacement"
+        if nested:
+            inner = self.made(tuple, node, join((held, NONE)), tag="inner")
+            held = join((inner, self.made(ITERATOR, node, held, tag="group"))) if name in ("groupby", "tee") else inner
+            if name == "groupby":
+                held = self.made(tuple, node, held | PLAINS, tag="pair")
+        return self.made(ITERATOR, node, held, tag=name)
+
+    def _folded(self, function: Value, start: Value, others: list[Value], node: ast.AST) -> Value:
+        """A function that is called with its own results, until it gives nothing new."""
+        found = start
+        for _ in range(MOST):
+            more = join((found, self.call(function, Args([found, *others]), node)))
+            if more == found:
+                return found
+            found = more
+        return self.unknown("has a fold that cannot be followed to its end", node, found)
+
+    def is_callable(self, item: Any) -> bool:
+        if isinstance(item, Known):
+            return callable(item.value)
+        return type(item).__name__ in ("Func", "Bound", "Method", "Submit")
+
+
+def among(function: object, table: Iterable[object]) -> bool:
+    """By identity: comparing a user's object could run its code."""
+    return any(function is one for one in table)
+
+
+def _is_number(value: Value) -> bool:
+    return bool(value) and all(set(types_of(item) or (object,)) <= {int, float, type(None)} for item in value)

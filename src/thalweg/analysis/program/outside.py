@@ -1,0 +1,151 @@
+"""Objects that exist before a call: whether they are plain data, what their attributes are, without running code."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import sysconfig
+import types
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS
+from thalweg.analysis.program.values import PLAIN, SCALARS, TREE, Anything, Item, Known, Of, Part, Root, Value
+
+PEEK = 16  # of so many elements each is looked at; of more only their types
+WALK = 200_000  # objects in a captured table
+
+
+def is_scalar(value: object) -> bool:
+    return type(value) in SCALARS
+
+
+def is_fixed(value: object) -> bool:
+    """Whether nobody can change it: what reads it needs no reason."""
+    if is_scalar(value) or isinstance(value, types.ModuleType | types.BuiltinFunctionType | enum.Enum):
+        return True
+    if type(value) in (tuple, frozenset):
+        return all(map(is_fixed, value))  # type: ignore[call-overload]
+    return isinstance(value, type | types.FunctionType | types.MethodType | types.MethodWrapperType)
+
+
+def is_plain(value: object) -> bool:
+    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        one: Any = waiting.pop()
+        if type(one) in SCALARS or isinstance(one, enum.Enum) or id(one) in seen:
+            continue
+        if type(one) not in CONTAINERS or len(seen) > WALK:
+            return False
+        seen.add(id(one))
+        if type(one) in MAPPINGS:
+            waiting += [*one.keys(), *one.values()]
+        else:
+            waiting += one
+    return True
+
+
+def summary(values: list[object], root: Root | None) -> Value:
+    """What one of several objects may be."""
+    if len(values) <= PEEK:
+        return frozenset(Known(v, root) for v in values)
+    kinds = {type(v) for v in values}
+    if kinds <= set(SCALARS):
+        return frozenset(Of(kind) for kind in kinds)
+    source = root or Root("the literal", "")
+    found: Item = Part(source, TREE) if is_plain(values) else Anything(frozenset((source,)))
+    return frozenset((found, Of(PLAIN)))
+
+
+def is_iterator(value: object) -> bool:
+    """Whether iterating over it uses it up."""
+    return hasattr(type(value), "__next__")
+
+
+NOT_THERE = object()
+
+
+def class_attribute(cls: type, name: str, *, behind: type | None = None) -> Any:
+    """What the class has under a name, found without running code; `behind`: as `super()` of that class finds it."""
+    line = cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]
+    return next((vars(c)[name] for c in line if name in vars(c)), NOT_THERE)
+
+
+def own_attribute(value: object, name: str) -> Any:
+    """What an object itself has under a name."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        held = {}
+    if isinstance(held, dict) and name in held:
+        return held[name]
+    slot = class_attribute(type(value), name)
+    if isinstance(slot, types.MemberDescriptorType):
+        try:
+            return slot.__get__(value)
+        except AttributeError:
+            return NOT_THERE
+    return NOT_THERE
+
+
+def looks_up_itself(cls: type) -> bool:
+    """Whether reading an attribute may run code of the class."""
+    return any("__getattr__" in vars(c) or "__getattribute__" in vars(c) for c in cls.__mro__[:-1])
+
+
+_MADE = ("__eq__", "__hash__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__")
+_DUNDERS = frozenset[str]().union(
+    ("eq", "ne", "lt", "le", "gt", "ge", "hash", "repr", "str", "format", "bool", "len", "iter", "contains", "getitem"),
+    ("add", "radd", "iadd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "neg", "pos"),
+    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor"),
+)
+
+
+def own_operators(cls: type) -> frozenset[str]:
+    """The operators (`__eq__` …) for which a class has Python code; those that `@dataclass` makes compare fields."""
+    return _own_operators(cls)
+
+
+@lru_cache(maxsize=1_000)
+def _own_operators(cls: Any) -> frozenset[str]:
+    found: set[str] = set()
+    for name in (f"__{n}__" for n in _DUNDERS):
+        held = class_attribute(cls, name)
+        made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
+        if isinstance(held, types.FunctionType) and not made and not _is_ours(held):
+            found.add(name)
+    return frozenset(found)
+
+
+def is_python_class(cls: type) -> bool:
+    """Whether a class and all its bases are written in Python."""
+    return bool(_is_python_class(cls))
+
+
+@lru_cache(maxsize=1_000)
+def _is_python_class(cls: Any) -> bool:
+    native = types.WrapperDescriptorType | types.MethodDescriptorType | types.BuiltinFunctionType
+    return cls is not object and not any(isinstance(v, native) for c in cls.__mro__[:-1] for v in vars(c).values())
+
+
+def _generated(function: object) -> bool:
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return code is not None and (code.co_filename == "<string>" or code.co_filename.endswith("dataclasses.py"))
+
+
+def _is_ours(function: types.FunctionType) -> bool:
+    """The operators of tw.Tuple compare attributes."""
+    return function.__module__ in ("thalweg.lang.tuples", "enum")
+
+
+@lru_cache(maxsize=1_000)
+def is_foreign(file: str) -> bool:
+    """Whether a source file belongs to Python, to an installed package or to Thalweg, not to the user."""
+    paths = sysconfig.get_paths()
+    folders = [Path(paths[name]) for name in ("stdlib", "purelib", "platlib")]
+    folders.append(Path(__file__).parents[2])
+    return any(Path(file).is_relative_to(folder) for folder in folders)

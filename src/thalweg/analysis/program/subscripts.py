@@ -1,0 +1,118 @@
+"""Subscripts: elements that are taken and put."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import types
+
+from thalweg.analysis.program import outside
+from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.machine import ELEMENTS, KEYS
+from thalweg.analysis.program.operators import Operators
+from thalweg.analysis.program.store import ANY_NUMBER
+from thalweg.analysis.program.tables import MAPPINGS, is_built_in
+from thalweg.analysis.program.values import (
+    INT,
+    NOTHING,
+    PLAINS,
+    STR,
+    TREE,
+    Bound,
+    Given,
+    Item,
+    Known,
+    New,
+    Of,
+    Part,
+    Value,
+    join,
+    literal,
+    types_of,
+)
+
+
+class Subscripts(Operators):
+    """Takes and puts elements."""
+
+    def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
+        return join(self._subscript(item, index, node) for item in owner)
+
+    def _subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
+        at = literal(index)
+        sliced = any(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
+        if not self.plain(index):
+            self.unknown("an index runs code that cannot be read", node, index)
+        match item:
+            case Given(kind) if kind.required.item is not None:
+                inner: Value = frozenset((Given(kind.required.item, "", -1),))
+                return self.made(list, node, inner, tag="slice") if sliced else inner
+            case Given() | Of():
+                kinds = types_of(item)
+                return STR if kinds == (str,) else INT if kinds == (bytes,) and not sliced else PLAINS
+            case Known(value=value):
+                self.place(item, node)
+                if type(value) is collections.defaultdict:
+                    return self.call_method(item, "__getitem__", Args([index]), node)
+                if type(value) in (str, bytes):
+                    return STR if isinstance(value, str) else PLAINS
+                if at is not None and type(value) in (list, tuple, *MAPPINGS) and not sliced:
+                    return self._peek(item, at)
+            case New(_, kind) if kind is tuple and at is not None and self.store is not None:
+                fields = self.store.fields(item)
+                if fields is not None and isinstance(at.value, int):
+                    size = sum(isinstance(n, int) for n in fields)
+                    return fields.get(at.value if at.value >= 0 else size + at.value, NOTHING)
+            case New(_, kind) if kind in MAPPINGS and at is not None and self.store is not None:
+                fields = self.store.fields(item)
+                if fields is not None and at.value in fields:
+                    return fields[at.value]
+                if kind is collections.defaultdict:
+                    return self.call_method(item, "__getitem__", Args([index]), node)
+            case New(_, kind) | Part(_, kind) if kind is collections.defaultdict:
+                return self.call_method(item, "__getitem__", Args([index]), node)
+        kinds = types_of(item)
+        if kinds is None or not all(is_built_in(kind) for kind in kinds):
+            return self._own_subscript(item, index, node)
+        held = self.contents(item)
+        if sliced and any(kind in (list, tuple, TREE, collections.deque) for kind in kinds):
+            return join((held if TREE in kinds else NOTHING, self.made(kinds[0], node, held, tag="slice")))
+        return held
+
+    def _peek(self, item: Known, at: Known) -> Value:
+        """The element that is there now; what the program changes, it must not be run in parallel with."""
+        try:
+            found = item.value[at.value]  # type: ignore[index]
+        except (LookupError, TypeError):
+            return self.get(item, ELEMENTS)
+        return join((frozenset((Known(found, item.root),)), self.get(item, ELEMENTS)))
+
+    def _own_subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
+        for cls in self.classes_of(item):
+            method = outside.class_attribute(cls, "__getitem__")
+            if isinstance(method, types.FunctionType):
+                return self.call(frozenset((Bound(method, item),)), Args([index]), node)
+        return self.unknown("takes an element of something that cannot be read", node, frozenset((item,)), index)
+
+    def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
+        self.mutate(owner, f"writes {shown}", node)
+        at = literal(index)
+        if not self.plain(index):
+            self.unknown("an index runs code that cannot be read", node, index)
+        for item in owner:
+            if isinstance(item, Given):
+                continue  # the list of a tuple refuses: an exception
+            kinds = types_of(item)
+            if kinds is None or not all(is_built_in(kind) for kind in kinds):
+                self.unknown("writes an element of something that cannot be read", node, frozenset((item,)), value)
+            self.put(item, ELEMENTS, join((value, *(self.contents(i) for i in value if at is None))))
+            self.put(item, KEYS, index)
+            if isinstance(item, New) and self.store is not None:
+                surely = len(owner) == 1
+                if at is not None and item.type in MAPPINGS:
+                    self.store.set_field(item, at.value, value, surely=surely)
+                elif item.type in MAPPINGS:
+                    self.store.replace_fields(item, None)
+                if item.type not in (list,) or not (at is not None and isinstance(at.value, int)):
+                    self.store.set_length(item, ANY_NUMBER, surely=False)
+        self.touch()

@@ -1,0 +1,62 @@
+"""What must not run: operators with state that no checkpoint holds. And what may surprise: clocks and dice."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+
+from thalweg.analysis.facts import facts_of
+from thalweg.errors import GraphError, ThalwegWarning
+from thalweg.ir.facts import HIDDEN_STATE, MUTATES_INPUT, RANDOMNESS, TIME, Effect
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator
+
+_checked: dict[int, weakref.ref[LogicalGraph]] = {}  # one warning for each graph, not for each of its plans
+
+
+def check_safety(graph: LogicalGraph) -> None:
+    """Refuse a graph in which an operator keeps state where Thalweg cannot find it.
+
+    Such an operator would give another answer in several processes, and after a restart. Sequential execution would
+    cure only the first, so it is no way out; a declaration is, for who knows that no result depends on it (a cache).
+    """
+    held = _checked.get(id(graph))
+    if held is not None and held() is graph:
+        return
+    for name, facts in facts_of(graph).items():
+        operator = graph.by_name[name]
+        hidden = facts.effects_of(*HIDDEN_STATE)
+        if hidden and not facts.stateless:
+            raise _refusal(operator, hidden[0])
+        for effect in facts.effects_of(TIME, RANDOMNESS):
+            warnings.warn(_surprise(operator, effect), ThalwegWarning, stacklevel=2)
+    _checked[id(graph)] = weakref.ref(graph)
+
+
+def _refusal(operator: Operator, effect: Effect) -> GraphError:
+    if effect.kind == MUTATES_INPUT:
+        return GraphError(
+            f"the {operator.kind} changes a tuple that other operators may see",
+            operator=operator.name,
+            where=effect.reason.where,
+            expected="a new tuple",
+            found=f"it {effect.reason.text}",
+            hint="return a new one: {…}, or Type(…)",
+        )
+    return GraphError(
+        f"the {operator.kind} keeps state that no checkpoint holds",
+        operator=operator.name,
+        where=effect.reason.where,
+        expected="results that depend on the tuple alone",
+        found=f"it {effect.reason.text}",
+        hint='.custom(function, Out, by="key", state=…) keeps state for you; @tw.declare(state="stateless") above the '
+        "function, if no result depends on it (a cache, a count of calls)",
+    )
+
+
+def _surprise(operator: Operator, effect: Effect) -> str:
+    what = "the clock" if effect.kind == TIME else "chance"
+    return (
+        f"{operator.name} depends on {what} ({effect.reason}): another run, also one that goes on after a failure, "
+        f'gives other results; @tw.declare(effects="none") says that this is meant'
+    )

@@ -1,0 +1,108 @@
+"""`tw.declare`: what the author of a function or operator class knows of it and no reading can find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.declared import ALL, Declared
+from thalweg.ir.facts import EFFECTS, STATELESS, UNKNOWN
+from thalweg.lang.place import call_place, user_frame
+
+Bounds = int | tuple[int, int | None]
+
+
+def declare(
+    *,
+    state: str | Iterable[str] | None = None,
+    selectivity: Bounds | list[Bounds] | None = None,
+    forwards: str | Iterable[str] | Mapping[str, str] | None = None,
+    reads: str | Iterable[str] | None = None,
+    effects: str | Iterable[str] | None = None,
+) -> Declared:
+    """Declare what holds of a function, a lambda or an operator class: `@tw.declare(state="stateless")` above it, or
+    `tw.declare(…)(lambda t: …)`, or as the `model` of an operator class.
+
+    `state`: "stateless", "unknown", or the key attributes that partition it. `selectivity`: tuples emitted for each
+    tuple, a number or (least, most), most None: any number; a list has one for each output port. `forwards`: attributes
+    that are copied unchanged, {output: input} where the names differ, or "all". `reads`: the attributes that are used.
+    `effects`: "none", or what is left of them. What is not said is found by reading. `thalweg check` tries it on data.
+    """
+    where = call_place(user_frame())
+    return Declared(
+        where=where,
+        state=_state(state, where),
+        selectivity=_selectivity(selectivity, where),
+        forwards=_forwards(forwards, where),
+        reads=None if reads is None else frozenset(_names(reads, "reads", where)),
+        effects=_effects(effects, where),
+    )
+
+
+def _names(given: str | Iterable[str], word: str, where: Where) -> tuple[str, ...]:
+    found: tuple[Any, ...] = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) and name for name in found):
+        raise GraphError(f"tw.declare: bad {word}", where=where, expected="names of attributes", found=repr(given))
+    return found
+
+
+def _state(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...] | str | None:
+    if given is None or given in (STATELESS, UNKNOWN):
+        return given if given is None else str(given)
+    if isinstance(given, str):
+        raise GraphError(
+            "tw.declare: bad state",
+            where=where,
+            expected=f"{STATELESS!r}, {UNKNOWN!r}, or a tuple of key attributes",
+            found=repr(given),
+            hint=did_you_mean(given, (STATELESS, UNKNOWN)) or f"({given!r},), if it is an attribute",
+        )
+    return _names(given, "state", where)
+
+
+def _selectivity(given: Any, where: Where) -> tuple[tuple[int, int | None], ...] | None:
+    if given is None:
+        return None
+    return tuple(_bounds(one, where) for one in (given if isinstance(given, list) else [given]))
+
+
+def _bounds(given: Any, where: Where) -> tuple[int, int | None]:
+    found = (given, given) if type(given) is int else given
+    if not (isinstance(found, tuple) and len(found) == 2) or not _in_order(*found):
+        raise GraphError(
+            "tw.declare: bad selectivity",
+            where=where,
+            expected="a number, or (least, most) with most None for any number; a list has one for each output port",
+            found=repr(given),
+        )
+    return found
+
+
+def _in_order(least: Any, most: Any) -> bool:
+    return type(least) is int and least >= 0 and (most is None or (type(most) is int and most >= least))
+
+
+def _forwards(given: Any, where: Where) -> Mapping[str, str] | str | None:
+    if given is None or given == ALL:
+        return None if given is None else ALL
+    if isinstance(given, Mapping):
+        _names([*given.keys(), *given.values()], "forwards", where)
+        return dict(given)
+    return {name: name for name in _names(given, "forwards", where)}
+
+
+def _effects(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...] | None:
+    if given is None or given == "none":
+        return None if given is None else ()
+    found = _names(given, "effects", where)
+    for name in found:
+        if name not in EFFECTS:
+            raise GraphError(
+                "tw.declare: unknown effect",
+                where=where,
+                expected=f'"none", or some of {", ".join(EFFECTS)}',
+                found=repr(name),
+                hint=did_you_mean(name, EFFECTS),
+            )
+    return found

@@ -1,0 +1,68 @@
+"""Splitters: where one stream parts into channels, with the pulses that let mergers tell gone from slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thalweg.runtime.columns import Array
+from thalweg.runtime.folds import group_order
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.ordering.mergers import Item, Pulse
+
+PULSE_PERIOD = 10  # frames' worth of tuples per channel between pulses, as in the paper, where a frame is a tuple
+
+Sent = tuple[int, Item]  # channel, what it gets
+
+
+@dataclass(slots=True)
+class Dealer:
+    """Whole frames in turn: for regions without state and with exactly one tuple out for each tuple in."""
+
+    channels: int
+    next: int = 0
+
+    def split(self, frame: Frame) -> Iterator[Sent]:
+        yield self.next, frame
+        self.next = (self.next + 1) % self.channels
+
+
+@dataclass(slots=True)
+class Router:
+    """Tuples to the channel of their key, or in turn where there is none; a pulse to every channel once per period.
+
+    `period`: tuples per channel between two pulses; None: no pulses, because they exist already (inside a shuffle).
+    """
+
+    channels: int
+    route: Callable[[Frame], Array]  # the channel of each tuple
+    period: int | None
+    since: int = field(default=0)  # tuples since the last pulse
+
+    def split(self, frame: Frame) -> Iterator[Sent]:
+        order, starts, lengths = group_order(self.route(frame), self.channels)
+        spread = frame.take(order)
+        for channel, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+            if length:
+                yield channel, spread.window(start, start + length)
+        self.since += len(frame)
+        if self.period is not None and self.since >= self.period * self.channels:
+            self.since = 0
+            yield from self.pulse(Pulse(int(frame.position[-1])))
+
+    def pulse(self, pulse: Pulse) -> Iterator[Sent]:
+        """The same pulse to every channel: a new one, or inside a shuffle one that arrived."""
+        for channel in range(self.channels):
+            yield channel, pulse
+
+
+def in_turn(channels: int) -> Callable[[Frame], Array]:
+    """Routes by position: for regions without state that may drop tuples."""
+    return lambda frame: frame.position % channels
+
+
+def by_block(channels: int, rows: int) -> Callable[[Frame], Array]:
+    """Routes blocks of consecutive positions, so that frames stay whole."""
+    return lambda frame: np.asarray((frame.position // rows) % channels)
