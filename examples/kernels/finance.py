@@ -63,5 +63,5 @@ def bargains_of(event: Event, state: dict[str, float], submit: Callable[[Bargain
         submit(Bargain(event.time, event.symbol, state["average"] - event.ask))
 
 
-bargains = combine.custom(bargains_of, Bargain, by="symbol", state=dict)
+bargains = combine.custom(bargains_of, Bargain, by="symbol", state={})
 bargains.sink(tw.collect(), name="found")

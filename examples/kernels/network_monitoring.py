@@ -28,5 +28,5 @@ busy = entries.aggregate(
 )
 suspicious = busy.filter(lambda e: e.hits > 30)
 users = suspicious.aggregate(window.running(by="user"), user=agg.any("user"), total=agg.sum("hits"))
-suspects = users.filter(lambda u: u.total > 300)
+suspects = users.filter(lambda u: u.total > 100)
 suspects.sink(tw.collect(), name="alarms")

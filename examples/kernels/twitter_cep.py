@@ -46,5 +46,5 @@ def five(tweet: Tweet, state: Last, submit: Callable[[Found], None]) -> None:
 app = tw.App("twitter_cep")
 tweets = app.source(tw.beacon(raw, count=3_000), Raw)
 parsed = tweets.map(parse, Tweet)
-match = parsed.custom(five, Found, by="author", state=Last)
+match = parsed.custom(five, Found, by="author", state=Last())
 match.sink(tw.collect(), name="patterns")

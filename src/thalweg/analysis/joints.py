@@ -62,6 +62,8 @@ def _strategy(
         return NONE, "nobody looks at the order"
     if last == SHUFFLE:
         return NUMBERS_AND_PULSES, "behind a shuffle a channel sees only some of the numbers"
+    if _has_side_doors(graph, names):
+        return NUMBERS_AND_PULSES, "tuples come in from several places"
     least, most = _selectivity(graph, names, {stream for stream, _ in leaving})
     if most is None or most > 1:
         return NUMBERS_AND_PULSES, "one tuple may become several, which sub-positions tell apart"
@@ -71,6 +73,16 @@ def _strategy(
     if stateful or key is not None:
         return NUMBERS, "every number comes back, but keys choose the channel"
     return ROUND_ROBIN, "without state, and one tuple out for each tuple in"
+
+
+def _has_side_doors(graph: LogicalGraph, names: tuple[str, ...]) -> bool:
+    """Whether an operator behind the first one takes tuples of other regions, or of what is in none."""
+    return any(
+        stream.operator not in names
+        for name in names[1:]
+        for port, stream in enumerate(graph.by_name[name].inputs)
+        if port != graph.by_name[name].mark_port
+    )
 
 
 def _selectivity(graph: LogicalGraph, names: tuple[str, ...], leaving: set[StreamRef]) -> tuple[int, int | None]:

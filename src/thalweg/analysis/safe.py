@@ -50,7 +50,8 @@ def refusal(graph: LogicalGraph, operator: Operator, rules: Rules) -> Reason | N
             return Reason("what is fed back comes in one channel", operator.where)
         case Source(partition_by=key) if not rules.blocks and not key:
             return Reason("declares no key by which it is partitioned", operator.where)
-    return _of_state(facts) or _of_selectivity(facts, rules) or (None if rules.fans else _of_fans(graph, operator))
+    many = None if isinstance(operator, Source) else _of_selectivity(facts, rules)
+    return _of_state(facts) or many or (None if rules.fans else _of_fans(graph, operator))
 
 
 def _of_state(facts: Facts) -> Reason | None:
