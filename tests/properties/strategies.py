@@ -30,6 +30,7 @@ from thalweg.engine.log import Epoch, InputLog
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
@@ -76,6 +77,19 @@ class PlanChoice:
     more_buckets: int
     frame_rows: int
     through_bytes: bool  # send every frame through its encoded form, as Spark does
+    tables: tuple[int, ...] = ()  # the channels of buckets, over and over; none: no tables
+    tables_differ: bool = False  # from operator to operator
+
+    def assign(self, degrees: Mapping[str, int], buckets: int) -> Assign | None:
+        if not self.tables:
+            return None
+        shifts = {name: index if self.tables_differ else 0 for index, name in enumerate(degrees)}
+        return Assign(
+            {
+                name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
+                for name, degree in degrees.items()
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,10 @@ class Case:
         if fuse not in ("all", "none"):
             fuse = Fuse({o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)})
         buckets = max(degrees.values(), default=1) + choice.more_buckets
-        return make_plan(graph, degree=degrees, fuse=fuse, buckets=buckets, frame_rows=choice.frame_rows)
+        routing = choice.assign(degrees, buckets)
+        return make_plan(
+            graph, degree=degrees, fuse=fuse, buckets=buckets, frame_rows=choice.frame_rows, routing=routing
+        )
 
     def __repr__(self) -> str:
         lines = ["Case(", "    ("]
@@ -450,6 +467,8 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
         ),
         st.integers(0, 5),
         st.one_of(st.just(DEFAULT_FRAME_ROWS), st.integers(1, 8), st.integers(1, 64)),
+        st.booleans(),
+        st.one_of(st.just(()), st.lists(st.integers(0, 11), min_size=1, max_size=9).map(tuple)),
         st.booleans(),
     )
 

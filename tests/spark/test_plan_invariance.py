@@ -177,7 +177,10 @@ def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int
         groups |= group(graph, chosen.fusion, share_stages=several[0].choice.fusion == "all")
     choice = several[0].choice
     buckets = max(degrees.values(), default=1) + choice.more_buckets
-    return make_plan(together, degree=degrees, fuse=Fuse(groups), buckets=buckets, frame_rows=choice.frame_rows)
+    routing = choice.assign(degrees, buckets)
+    return make_plan(
+        together, degree=degrees, fuse=Fuse(groups), buckets=buckets, frame_rows=choice.frame_rows, routing=routing
+    )
 
 
 def group(graph: LogicalGraph, fusion: str, *, share_stages: bool) -> dict[str, str]:

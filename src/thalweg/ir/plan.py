@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
+from thalweg.ir.tables import Table
 
 DEFAULT_FRAME_ROWS = 262_144
 
@@ -30,15 +31,19 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class Route:
     """How tuples find their channel: by key over `degree` channels (empty key: channel 0), or, without a key, by going
-    to each of `degree` channels (marks do) or, with degree 0, by staying in theirs."""
+    to each of `degree` channels (marks do) or, with degree 0, by staying in theirs.
+
+    `table` has the channel of each bucket of keys; None: bucket % degree."""
 
     key: tuple[str, ...] | None
     degree: int
+    table: Table | None = None
 
     def __str__(self) -> str:
         if self.key is None:
             return f"to all of {self.degree}" if self.degree else "stay"
-        return f"by {', '.join(self.key)} over {self.degree}" if self.key else "to channel 0"
+        by = ", by its table" if self.table is not None else ""
+        return f"by {', '.join(self.key)} over {self.degree}{by}" if self.key else "to channel 0"
 
 
 STAY = Route(None, 0)
@@ -62,6 +67,7 @@ class PhysicalPlan:
     degrees: Mapping[str, int]
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
+    assignments: Mapping[str, Table] = field(default_factory=dict)  # by keyed operator: the channel of each bucket
 
     @cached_property
     def channels(self) -> int:
@@ -83,7 +89,8 @@ class PhysicalPlan:
         if operator.key is None:
             return STAY
         degree = self.degrees[operator.name]
-        return Route(operator.port_key(port) if degree > 1 else (), degree)
+        key = operator.port_key(port) if degree > 1 else ()
+        return Route(key, degree, self.assignments.get(operator.name) if key else None)
 
     @cached_property
     def wire_of(self) -> Mapping[tuple[str, int], Wire]:

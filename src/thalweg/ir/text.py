@@ -6,6 +6,8 @@ stage 0
 stage 1                      # exchange: trades by symbol over 2; quotes by symbol over 2
   pe vwap bargains.join bargains.filter bargains
 degree vwap=2 bargains.join=2
+
+Where keys are balanced, the channel of each bucket: `assign vwap bargains.join 01101001` (`ir.tables`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PE, PhysicalPlan, Stage
+from thalweg.ir.tables import Table, read_table, table_text
 
 
 def print_plan(plan: PhysicalPlan) -> str:
@@ -26,6 +29,9 @@ def print_plan(plan: PhysicalPlan) -> str:
         lines += [f"  pe {' '.join(pe.operators)}" for pe in stage.pes]
     if plan.degrees:
         lines.append("degree " + " ".join(f"{name}={degree}" for name, degree in plan.degrees.items()))
+    for table in dict.fromkeys(plan.assignments.values()):
+        names = [name for name, other in plan.assignments.items() if other == table]
+        lines.append(f"assign {' '.join(names)} {table_text(table)}")
     return "\n".join(lines) + "\n"
 
 
@@ -46,6 +52,7 @@ def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
     header: dict[str, int] = {}
     stages: list[list[PE]] = []
     degrees: dict[str, int] = {}
+    assignments: dict[str, Table] = {}
     for number, raw in enumerate(source.splitlines(), 1):
         words = raw.split("#")[0].split()
         match words:
@@ -65,12 +72,14 @@ def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
                 degrees |= {
                     _known(number, raw, graph, name): _number(number, raw, value) for name, value in map(_pair, pairs)
                 }
+            case ["assign", *names, table] if names:
+                assignments |= {_known(number, raw, graph, name): _table(number, raw, table) for name in names}
             case _:
-                raise _error(number, raw, "cannot read this line", "plan, stage, pe or degree")
+                raise _error(number, raw, "cannot read this line", "plan, stage, pe, degree or assign")
     if not header.keys() >= {"buckets", "frame_rows"}:
         raise _error(1, source.partition("\n")[0], "the header is incomplete", "plan NAME buckets=N frame_rows=N")
     return PhysicalPlan(
-        graph, tuple(Stage(tuple(pes)) for pes in stages), degrees, header["buckets"], header["frame_rows"]
+        graph, tuple(Stage(tuple(pes)) for pes in stages), degrees, header["buckets"], header["frame_rows"], assignments
     )
 
 
@@ -83,6 +92,13 @@ def _number(line: int, raw: str, text: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise _error(line, raw, f"not a number: {text!r}", "a whole number")
     return int(text)
+
+
+def _table(line: int, raw: str, text: str) -> Table:
+    try:
+        return read_table(text)
+    except ValueError:
+        raise _error(line, raw, f"not a table: {text!r}", "a digit per bucket, or numbers with commas") from None
 
 
 def _known(line: int, raw: str, graph: LogicalGraph, name: str) -> str:
@@ -107,6 +123,7 @@ def plan_as_json(plan: PhysicalPlan) -> Mapping[str, Any]:
         "channels": plan.channels,
         "stages": [{"pes": [list(pe.operators) for pe in stage.pes]} for stage in plan.stages],
         "degrees": dict(plan.degrees),
+        "assignments": {name: table_text(table) for name, table in plan.assignments.items()},
         "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in plan.wires],
         "sinks": [sink.name for sink in plan.graph.sinks],
     }
@@ -119,4 +136,5 @@ def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Physical
         dict(document["degrees"]),
         document["buckets"],
         document["frame_rows"],
+        {name: read_table(table) for name, table in document["assignments"].items()},
     )

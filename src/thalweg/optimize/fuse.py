@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.partitioning import output_routes
 from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
+from thalweg.ir.tables import Table
 from thalweg.optimize.groups import read_groups
 
 
@@ -41,15 +43,20 @@ class Fuse:
         return makers[mode](graph) if mode in makers else cls(read_groups(mode, graph))
 
     def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows)
+        fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows, plan.assignments)
         return plan if fused.stages == plan.stages else fused
 
 
 def line_up(
-    graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
+    graph: LogicalGraph,
+    groups: Mapping[str, str],
+    degrees: Mapping[str, int],
+    buckets: int,
+    frame_rows: int,
+    assignments: Mapping[str, Table] = MappingProxyType({}),
 ) -> PhysicalPlan:
-    """The plan of these groups and degrees: whoever changes one of them has to line the PEs up again."""
-    line = _Line(graph, groups, degrees, buckets, frame_rows)
+    """The plan of these groups, degrees and tables: whoever changes one of them has to line the PEs up again."""
+    line = _Line(graph, groups, degrees, buckets, frame_rows, dict(assignments))
     for operator in graph.operators:
         if not isinstance(operator, Sink):
             line.add(operator)
@@ -70,10 +77,16 @@ class _Line:
     """The plan under construction: for each stage its PEs, for each PE its operators and their groups."""
 
     def __init__(
-        self, graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
+        self,
+        graph: LogicalGraph,
+        groups: Mapping[str, str],
+        degrees: Mapping[str, int],
+        buckets: int,
+        frame_rows: int,
+        assignments: Mapping[str, Table],
     ) -> None:
         self.graph, self.groups, self.degrees = graph, groups, degrees
-        self.buckets, self.frame_rows = buckets, frame_rows
+        self.buckets, self.frame_rows, self.assignments = buckets, frame_rows, assignments
         self.declared = {o.name: i for i, o in enumerate(graph.operators)}
         self.stages: list[list[list[str]]] = [[[s.name for s in graph.entries]]]
         self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.entries}
@@ -87,7 +100,7 @@ class _Line:
             Stage(tuple(PE(tuple(sorted(names, key=self.declared.__getitem__))) for names in stage))
             for stage in self.stages
         )
-        return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows)
+        return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows, self.assignments)
 
     def add(self, operator: Operator) -> None:
         if isinstance(operator, Source | Feedback):

@@ -10,6 +10,7 @@ from thalweg.analysis.safety import check_safety
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
 from thalweg.ir.verify import verify
+from thalweg.optimize.balance import Assign, Balance
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.fuse import Fuse, one_by_one
 
@@ -46,12 +47,14 @@ def make_plan(
     fuse: str | Fuse = "all",
     buckets: int | None = None,
     frame_rows: int = DEFAULT_FRAME_ROWS,
+    routing: Balance | Assign | None = None,
     observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
     """A verified plan of a graph that can be run by any."""
     check_safety(graph)
     passes: tuple[Pass, ...] = (
         ChooseDegrees(degree, buckets),  # first: degrees decide where exchanges stand, and no PE spans an exchange
+        *((routing,) if routing is not None else ()),  # tables decide it, too: equal keys meet only by equal tables
         fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph),
     )
     return run_passes(one_by_one(graph, frame_rows), passes, observe)
