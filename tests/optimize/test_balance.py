@@ -39,7 +39,7 @@ def balanced(graph: LogicalGraph, at: Mapping[str, Sequence[int]], degree: int =
     ("loads", "degree", "table"),
     [
         ((5, 3, 4, 0), 2, (0, 1, 1, 1)),  # the example of the docstring
-        ((1, 2, 9, 3, 4, 5), 2, (1, 0, 0, 1, 1, 1)),
+        ((1, 2, 9, 3, 4, 5), 2, (1, 1, 0, 0, 1, 1)),  # 9, then 5 4, then 3 where both have 9
         ((7, 7, 7, 7), 2, (0, 1, 0, 1)),  # equal buckets by their number, equal channels by theirs
         ((4, 4, 4), 3, (0, 1, 2)),
         ((9, 0, 0, 0, 0, 1), 2, (0, 1, 0, 1, 0, 1)),  # buckets without a tuple stay where they were
@@ -64,8 +64,7 @@ def test_it_does_not_fire_where_nothing_gets_lighter() -> None:
     assert lighter_table((0, 0, 0, 0), 2) is None
     steps: list[Step] = []
     loads = Loads(2, 10, {"vwap": (9, 1), "bargains.join": (9, 1)})
-    plan = make_plan(bargains(), degree=2, routing=Balance(loads), observe=steps.append)
-    assert plan == make_plan(bargains(), degree=2)
+    assert not make_plan(bargains(), degree=2, routing=Balance(loads), observe=steps.append).assignments
     assert [(s.name, s.changed) for s in steps[1:]] == [("choose_degrees", True), ("balance", False), ("fuse", True)]
 
 
@@ -80,13 +79,14 @@ def test_skewed_keys_spread() -> None:
             loads[rank * 2_654_435_761 % 2**32 % buckets] += weight
         before, after = (heaviest(loads, t) / sum(loads) for t in (plain_table(buckets, degree), spread(loads, degree)))
         assert after < before
-        assert after == pytest.approx(max(1 / degree, max(loads) / sum(loads)), rel=0.001)
+        assert after <= 1.01 * max(1 / degree, max(loads) / sum(loads))
 
 
 def test_the_same_key_of_the_same_stream_gets_one_table() -> None:
     """vwap's loads alone would give another table than the join's: the sum decides, and they stay in one PE."""
-    plan = balanced(bargains(), {"vwap": (1, 1, 1, 5), "bargains.join": (9, 1, 9, 6)})
-    assert plan.assignments == dict.fromkeys(("vwap", "bargains.join"), spread((10, 2, 10, 11), 2))
+    plan = balanced(bargains(), {"vwap": (1, 1, 1, 5), "bargains.join": (9, 1, 9, 0)})
+    assert plan.assignments == dict.fromkeys(("vwap", "bargains.join"), (0, 1, 1, 0))
+    assert {spread((1, 1, 1, 5), 2), spread((9, 1, 9, 0), 2)} == {(1, 1, 1, 0), (0, 0, 1, 1)}
     assert [" ".join(pe.operators) for pe in plan.stages[1].pes] == ["vwap bargains.join bargains.filter bargains"]
     assert len(plan.stages) == 2
 
@@ -122,7 +122,7 @@ def test_what_the_heaviest_channel_gets() -> None:
 
 def test_tables_that_do_not_fit_are_left_out() -> None:
     tables = {"vwap": (0, 1, 1), "bargains.join": (0, 2), "trades": (0, 1), "gone": (0, 1)}
-    assert make_plan(bargains(), degree=2, routing=Assign(tables)) == make_plan(bargains(), degree=2)
+    assert not make_plan(bargains(), degree=2, routing=Assign(tables)).assignments
 
 
 def test_other_tables_need_an_exchange() -> None:
