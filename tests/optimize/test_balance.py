@@ -69,7 +69,7 @@ def test_it_does_not_fire_where_nothing_gets_lighter() -> None:
 
 
 def test_skewed_keys_spread() -> None:
-    """Keys by Zipf's law, in the order of their hashes: the heaviest channel comes down to the heaviest key, or even."""
+    """Keys by Zipf's law, in the order of their hashes: the heaviest channel comes down to the heaviest key."""
     keys = 1000
     weights = [round(1_000_000 / rank) for rank in range(1, keys + 1)]
     for degree in (2, 4, 8):
