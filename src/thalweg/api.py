@@ -32,7 +32,8 @@ def run(
 ) -> RunResult:
     """Run an application from a program of your own; `thalweg run` does the same from the shell.
 
-    With `params` the application's module is executed again, with these values.
+    With `params` the application's module is executed again, with these values. `balance` spreads keys over
+    the channels by how often they occur in a sample of the input.
     """
     if is_loading():
         raise GraphError(

@@ -53,16 +53,24 @@ def measure_log(graph: LogicalGraph, log: list[Epoch], buckets: int) -> Loads:
     """The loads of a log, or of its part before the epoch in which a tuple fails: a run will report that."""
     taps = list(keyed_inputs(graph))
     loads = {name: np.zeros(buckets, np.int64) for name, _, _ in taps}
+    done: list[Epoch] = []
     with closing(LocalEngine(_tapped_plan(graph, taps))) as engine:
         try:
-            for found in engine.run_log(log):
+            for found in engine.run_log(_noting(log, done)):
                 for index, (name, _, key) in enumerate(taps):
                     loads[name] += _by_bucket(found[_sink(index)], key, buckets)
         except TupleError as error:
             text = f"the sample ends where a tuple fails: {error.message}, at {error.operator}"
             warnings.warn(text, ThalwegWarning, stacklevel=2)
     counted = {name: tuple(at.tolist()) for name, at in loads.items()}
-    return Loads(buckets, sum(epoch.tuples for epoch in log), counted)
+    return Loads(buckets, sum(epoch.tuples for epoch in done), counted)
+
+
+def _noting(log: list[Epoch], done: list[Epoch]) -> Iterator[Epoch]:
+    """The log; each epoch is noted when the next is asked for, so when it was run without a failure."""
+    for epoch in log:
+        yield epoch
+        done.append(epoch)
 
 
 def keyed_inputs(graph: LogicalGraph) -> Iterator[Tap]:
