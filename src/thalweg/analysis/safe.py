@@ -51,6 +51,8 @@ def refusal(graph: LogicalGraph, operator: Operator, rules: Rules) -> Reason | N
         case Source(partition_by=key) if not rules.blocks and not key:
             return Reason("declares no key by which it is partitioned", operator.where)
     many = None if isinstance(operator, Source) else _of_selectivity(facts, rules)
+    if operator.key == ():
+        return Reason("keeps one state for all tuples", operator.where)
     return _of_state(facts) or many or (None if rules.fans else _of_fans(graph, operator))
 
 

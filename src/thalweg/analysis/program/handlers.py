@@ -181,6 +181,14 @@ def _setitem(m: Makers, args: Args, node: ast.AST) -> Value:
     return NONE
 
 
+def _allocate(m: Makers, args: Args, node: ast.AST) -> Value:
+    """`object.__new__`: an object of a class, before anything is done to it."""
+    classes = [i.value for i in args.at(0) if isinstance(i, Known) and isinstance(i.value, type)]
+    if len(classes) != len(args.at(0)) or len(args.positional) != 1:
+        return m.unknown("makes an object of something that cannot be read", node, *args.all())
+    return join(m.made(cls, node, NOTHING, tag="object") for cls in classes)
+
+
 def _hasattr(m: Makers, args: Args, node: ast.AST) -> Value:
     name = literal(args.at(1))
     for item in args.at(0):
@@ -205,6 +213,7 @@ HANDLERS: dict[int, Callable[[Makers, Args, ast.AST], Value]] = {
     id(builtins.sum): _sum,
     id(builtins.any): _whether,
     id(builtins.all): _whether,
+    id(object.__new__): _allocate,
     id(builtins.getattr): _getattr,
     id(builtins.setattr): _setattr,
     id(builtins.hasattr): _hasattr,

@@ -110,7 +110,7 @@ class Machine:
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
-            if isinstance(item, Anything):
+            if own and isinstance(item, Anything):
                 roots |= item.roots
             if isinstance(item, Known | Part) and item.root is not None:
                 roots |= {item.root}
@@ -223,12 +223,20 @@ class Machine:
                 case Given(given) if given.required.kind == "tuple":
                     self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
                 case Anything(roots):
-                    self.effect(UNKNOWN_CALL, f"{what}, which may be anything", node)
-                    for root in roots:
-                        self._change(root, (root.held, ""), what, node)
+                    self._may_change(roots, f"{what}, which may be anything", node)
                 case New(site) if self.frame.lazy and site[0] != self.frame.key and self.store is not None:
                     self.store.shared |= {item}
         self.touch()
+
+    def _may_change(self, roots: frozenset[Root], what: str, node: ast.AST) -> None:
+        """Nobody knows what it is that is changed: no proof of hidden state, but of nothing else either."""
+        if roots != {STATE}:
+            self.effect(UNKNOWN_CALL, what, node)
+        for root in roots:
+            if root == STATE:
+                self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
+            else:
+                self.notes.exposes((root.held, ""), self.reason(what, node))
 
     def _change(self, root: Root, place: Place, what: str, node: ast.AST) -> None:
         if root == STATE:
