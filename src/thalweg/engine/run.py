@@ -21,6 +21,7 @@ from thalweg.engine.live_table import Display, live_display
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.parallel.engine import ParallelEngine
 from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sink_console import ConsoleSink
@@ -151,6 +152,11 @@ def result(
     )
 
 
+def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], dict[int, bytes]]) -> LocalEngine:
+    """A process for each channel, where there are several."""
+    return ParallelEngine(plan, state) if plan.channels > 1 else LocalEngine(plan, state)
+
+
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
     check_without_spark(plan.graph)
@@ -163,7 +169,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
-        engine = stack.enter_context(closing(LocalEngine(plan, state)))
+        engine = stack.enter_context(closing(_engine(plan, state)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         loops = [loop.name for loop in plan.graph.loops]
