@@ -128,10 +128,16 @@ class Small:
         degree: int = 2,
         fuse: str = "all",
         overwrite: bool = False,
+        in_process: bool = True,
         watch: Callable[[EpochReport], None] = lambda report: None,
     ) -> RunResult:
         options = RunOptions(
-            self.checkpoint, max_tuples_per_epoch=PER_EPOCH, interval_s=0.05, overwrite=overwrite, master="local[2]"
+            self.checkpoint,
+            max_tuples_per_epoch=PER_EPOCH,
+            interval_s=0.05,
+            overwrite=overwrite,
+            master="local[2]",
+            in_process=in_process,  # hundreds of runs of some dozen tuples each are no work for processes
         )
         return run_plan(make_plan(self.graph(*changes), degree=degree, fuse=fuse), engine, options, watch)
 

@@ -80,7 +80,7 @@ def test_the_second_one_stops_at_once(small: Small, tmp_path: Path, degree: int)
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
     (small.folder / "hold").unlink()
-    small.run()
+    small.run(degree=degree)
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
+from thalweg.engine.buckets import Buckets
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
@@ -51,6 +52,7 @@ class RunOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
     stop: Stop = field(default_factory=Stop, compare=False)
+    in_process: bool = False  # the local engine runs all channels in this process, one after the other
     display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
 
     def __post_init__(self) -> None:
@@ -152,9 +154,11 @@ def result(
     )
 
 
-def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], dict[int, bytes]]) -> LocalEngine:
+def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
     """A process for each channel, where there are several."""
-    return ParallelEngine(plan, state) if plan.channels > 1 else LocalEngine(plan, state)
+    if plan.channels == 1 or options.in_process:
+        return LocalEngine(plan, state)
+    return ParallelEngine(plan, state)
 
 
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
@@ -169,7 +173,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
-        engine = stack.enter_context(closing(_engine(plan, state)))
+        engine = stack.enter_context(closing(_engine(plan, state, options)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         loops = [loop.name for loop in plan.graph.loops]
