@@ -76,7 +76,7 @@ class ParallelEngine(LocalEngine):
         self._keep = False
 
     def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
-        self._load()
+        self.prepare()
         fed = fed or {}
         first = epoch.base - sum(map(len, fed.values()))
         rows = rows_per_block(epoch, self.channels, min(self.options.block_rows, self.plan.frame_rows))
@@ -99,7 +99,8 @@ class ParallelEngine(LocalEngine):
         found = gather.sinks()
         return {sink.name: found[self.plan.sink_wire(sink).index] for sink in self.plan.graph.sinks}
 
-    def _load(self) -> None:
+    def prepare(self) -> None:
+        """Start the workers and give them the plan, if that was not done before."""
         if self._loaded:
             return
         job = Job(self.programs, self.readers, self.channels)
