@@ -52,8 +52,8 @@ class RunOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
     stop: Stop = field(default_factory=Stop, compare=False)
-    in_process: bool = False  # the local engine runs all channels in this process, one after the other
     display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
+    in_process: bool = False  # the local engine runs all channels in this process, one after the other
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
