@@ -46,7 +46,7 @@ def compare(ready: Prepared, expected: Outcome, found: Outcome) -> None:
     assert count_difference(ready.graph, expected, found) is None
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 3))
+@settings(SETTINGS, max_examples=max(50, CASES // 4))
 @given(cases(), st.integers(1, DEGREES), options, st.integers(0, 2**32))
 def test_any_order_of_arrival(case: Case, degree: int, chosen: ParallelOptions, seed: int) -> None:
     with prepared(widened(case, degree)) as ready:
@@ -57,7 +57,7 @@ def test_any_order_of_arrival(case: Case, degree: int, chosen: ParallelOptions, 
         compare(ready, expected, run_engine(engine, ready.epochs))
 
 
-@settings(SETTINGS, max_examples=max(30, CASES // 8))
+@settings(SETTINGS, max_examples=max(30, CASES // 12))
 @given(cases(failing=True), st.integers(1, DEGREES), options, st.integers(0, 2**32))
 def test_failures_in_any_order(case: Case, degree: int, chosen: ParallelOptions, seed: int) -> None:
     with prepared(widened(case, degree)) as ready:
@@ -67,7 +67,7 @@ def test_failures_in_any_order(case: Case, degree: int, chosen: ParallelOptions,
         compare(ready, expected, run_engine(engine, ready.epochs))
 
 
-@settings(SETTINGS, max_examples=max(10, CASES // 60))
+@settings(SETTINGS, max_examples=max(10, CASES // 80))
 @given(cases(failing=True), st.integers(1, DEGREES), options)
 def test_with_processes(pool: Pool, case: Case, degree: int, chosen: ParallelOptions) -> None:
     with prepared(widened(case, degree)) as ready:
