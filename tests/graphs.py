@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 
 import thalweg as tw
@@ -14,6 +15,9 @@ class Tick(tw.Tuple):
     symbol: str
     price: float
     volume: int
+
+
+_SECRETIVE = ctypes.CDLL(None).abs  # code that cannot be read
 
 
 def bargains() -> LogicalGraph:
@@ -104,6 +108,15 @@ def diamond() -> LogicalGraph:
     both = volumes.union(shrunk)
     both.sink(tw.collect(), name="out")
     both.filter(lambda t: t.volume > 5, name="large").sink(tw.collect(), name="out_large")
+    return app.graph()
+
+
+def unknown() -> LogicalGraph:
+    """An operator of which nothing can be known: it calls what it is given from outside."""
+    app = tw.App("unknown")
+    numbers = app.source(tw.files("in", format="parquet"), Tick, name="numbers")
+    odd = numbers.filter(lambda t: bool(_SECRETIVE(t.volume)), name="odd")
+    odd.sink(tw.collect(), name="out")
     return app.graph()
 
 

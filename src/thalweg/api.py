@@ -62,6 +62,8 @@ def check_engine(engine: str) -> None:
 
 def run_plan(plan: PhysicalPlan, engine: str, options: RunOptions, watch: Watch = lambda report: None) -> RunResult:
     check_engine(engine)
+    if plan.is_open:
+        raise PlanError("the plan has open degrees", expected="a degree for each region", hint="--degree N")
     if engine == "local":
         return run_local(plan, options, watch)
     from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from thalweg.analysis.verify import verify
 from thalweg.engine.run import RunOptions
 from thalweg.engine.spark.running import SparkRunning
 from thalweg.engine.spark.table import stream_table
@@ -13,12 +14,11 @@ from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import parse_plan
-from thalweg.ir.verify import verify
 from thalweg.lang.app import App
 from thalweg.lang.inside import Running
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
-from thalweg.optimize.passes import make_plan
+from thalweg.optimize.passes import close_degrees, make_plan
 
 
 def start(
@@ -64,7 +64,8 @@ def to_dataframe(
 def _plan(graph: LogicalGraph, degree: int, fuse: str, plan: str | Path | None) -> PhysicalPlan:
     if plan is None:
         return make_plan(graph, degree=degree, fuse=fuse)
-    return verify(parse_plan(plan.read_text() if isinstance(plan, Path) else plan, graph))
+    text = plan.read_text() if isinstance(plan, Path) else plan
+    return close_degrees(verify(parse_plan(text, graph)), degree)
 
 
 def _check(app: App, spark: object) -> None:

@@ -105,6 +105,10 @@ class PlanError(ThalwegError):
     kind = "plan error"
 
 
+class HintError(PlanError):
+    """What the user asked of the plan cannot be."""
+
+
 class InputError(ThalwegError):
     """An input file is missing, changed or does not fit its tuple type."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
+from thalweg.analysis.show_regions import order_text, regions_json, regions_text
 from thalweg.analysis.wanted import wanted
 from thalweg.errors import Where
 from thalweg.ir.endpoints import Beacon, Files
@@ -32,7 +33,7 @@ def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     return False, f"the sources {names} are interleaved epoch by epoch"
 
 
-def explain(plan: PhysicalPlan) -> str:
+def explain(plan: PhysicalPlan, rules: str = "thalweg") -> str:
     """Text for people."""
     graph = plan.graph
     width = max(len(o.name) for o in graph.operators)
@@ -40,9 +41,10 @@ def explain(plan: PhysicalPlan) -> str:
     lines += ["parameters", *(f"  {name} = {value}" for name, value in graph.params), ""] if graph.params else []
     lines += ["operators"]
     lines += [f"  {o.name:<{width}}  {_describe(graph, o)}" for o in graph.operators]
-    lines += ["", *print_plan(plan).rstrip().splitlines(), ""]
+    lines += ["", *regions_text(plan, rules), "", *print_plan(plan).rstrip().splitlines(), ""]
     lines += ["exchanges carry"] if plan.wires else []
     lines += [f"  {_wire(plan, index)}" for index in range(len(plan.wires))]
+    lines += ["", *order_text(plan)] if plan.wires else []
     invariant, reason = cut_invariance(graph)
     lines += [
         "",
@@ -117,7 +119,7 @@ def _wire(plan: PhysicalPlan, index: int) -> str:
     return shown + (f"; dropped: {', '.join(dropped)}" if dropped else "")
 
 
-def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
+def explain_json(plan: PhysicalPlan, rules: str = "thalweg") -> Mapping[str, Any]:
     """The same for tools."""
     graph = plan.graph
     invariant, reason = cut_invariance(graph)
@@ -138,6 +140,7 @@ def explain_json(plan: PhysicalPlan) -> Mapping[str, Any]:
             for o in graph.operators
         ],
         "plan": plan_as_json(plan),
+        "parallel": regions_json(plan, rules),
         "cut_invariant": invariant,
         "cut_invariant_because": reason,
     }

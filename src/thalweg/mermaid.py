@@ -37,7 +37,7 @@ def _shape(operator: Operator, plan: PhysicalPlan) -> str:
     if operator.kind != operator.name:
         title += f"<br/>{operator.kind}"
     degree = plan.degrees.get(operator.name)
-    if degree is not None:
+    if degree is not None and operator.key is not None:
         by = ", ".join(operator.key or ()) or "all tuples"
         return f'[("{title} by {_text(by)}<br/>degree {degree}")]'
     return f'(["{title}"])' if isinstance(operator, Source | Sink) else f'["{title}"]'

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.graphs import bargains, stateless
 from thalweg.errors import PlanError
+from thalweg.ir.plan import OPEN
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
 from thalweg.optimize.passes import make_plan
 
@@ -15,7 +18,7 @@ stage 0
   pe ticks trades quotes
 stage 1  # exchange: trades by symbol over 2; quotes by symbol over 2
   pe vwap bargains.join bargains.filter bargains
-degree vwap=2 bargains.join=2
+degree ticks=2 vwap=2 bargains.join=2
 """
 
 
@@ -39,6 +42,18 @@ def test_a_plan_without_state_has_no_degrees() -> None:
     assert parse_plan(text, stateless()).degrees == {}
 
 
+def test_degrees_may_be_open_and_keys_coarser() -> None:
+    graph = bargains()
+    text = GOOD.replace("=2 vwap=2 bargains.join=2", "=open vwap=open bargains.join=open")
+    assert print_plan(parse_plan(text, graph)).endswith("degree ticks=open vwap=open bargains.join=open\n")
+    plan = make_plan(graph, degree=OPEN, frame_rows=64)
+    assert plan.is_open
+    assert parse_plan(print_plan(plan), graph) == plan
+    routed = replace(plan, keys={"vwap": ("symbol",)})
+    assert parse_plan(print_plan(routed), graph) == routed
+    assert plan_from_json(plan_as_json(routed), graph) == routed
+
+
 def test_the_fingerprint_follows_the_content() -> None:
     graph = bargains()
     plan = parse_plan(GOOD, graph)
@@ -57,9 +72,10 @@ def test_the_fingerprint_follows_the_content() -> None:
         ("pe ticks", "pe tocks", "line 3: unknown operator 'tocks'"),
         ("stage 0\n", "", "line 2: cannot read this line"),
         ("  pe ticks trades quotes", "  pe", "line 3: cannot read this line"),
-        ("degree vwap=2", "degree vwap", "line 6: not a number: ''"),
-        ("degree vwap=2", "degree vwap=-1", "line 6: not a number: '-1'"),
-        ("degree vwap", "degrees vwap", "line 6: cannot read this line"),
+        ("vwap=2", "vwap", "line 6: not a number: ''"),
+        ("vwap=2", "vwap=0", "line 6: a degree counts channels"),
+        ("vwap=2", "vwap=-1", "line 6: not a number: '-1'"),
+        ("degree ticks", "degrees ticks", "line 6: cannot read this line"),
     ],
 )
 def test_what_cannot_be_read(old: str, new: str, message: str) -> None:

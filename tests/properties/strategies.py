@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import thalweg as tw
-from tests.properties import derived
+from tests.properties import control, derived
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import spool_items
 from thalweg.engine.log import Epoch, InputLog
+from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
@@ -76,6 +77,9 @@ class PlanChoice:
     more_buckets: int
     frame_rows: int
     through_bytes: bool  # send every frame through its encoded form, as Spark does
+    rules: str = "thalweg"  # of parallel regions
+    uniform: bool = False  # one degree for all regions, the first, as users ask for it; else one for each state
+    control: tuple[tuple[int, str, int], ...] = ()  # what the user says: (operator, what, a number)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,14 @@ class Case:
         spool_items(graph.sources, folder / "spool", rows_per_file=5)
         return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
 
-    def plan(self, graph: LogicalGraph) -> PhysicalPlan:
+    def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> PhysicalPlan:
+        hinted = replace(graph, hints=control.hints(graph, self.choice.control))
+        try:
+            return self._plan(hinted, routes)
+        except HintError:  # the user may ask for a PE that cannot be
+            return self._plan(graph, routes)
+
+    def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> PhysicalPlan:
         choice = self.choice
         degrees = {
             o.name: choice.degrees[index % len(choice.degrees)] if o.key else 1
@@ -127,8 +138,17 @@ class Case:
         fuse: str | Fuse = choice.fusion
         if fuse not in ("all", "none"):
             fuse = Fuse({o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)})
-        buckets = max(degrees.values(), default=1) + choice.more_buckets
-        return make_plan(graph, degree=degrees, fuse=fuse, buckets=buckets, frame_rows=choice.frame_rows)
+        buckets = max([*choice.degrees, *(hint.degree or 1 for hint in graph.hints.values())]) + choice.more_buckets
+        degree = choice.degrees[0] if choice.uniform else degrees
+        return make_plan(
+            graph,
+            degree=degree,
+            fuse=fuse,
+            buckets=buckets,
+            frame_rows=choice.frame_rows,
+            rules=choice.rules,
+            routes=routes,
+        )
 
     def __repr__(self) -> str:
         lines = ["Case(", "    ("]
@@ -446,11 +466,14 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
         st.one_of(st.sampled_from(("all", "all", "none")), st.text("abc", min_size=1, max_size=8)),
         # One degree for all, or several: only operators of the same degree can share a stage.
         st.one_of(
-            st.integers(1, 4).map(lambda d: (d,)), st.lists(st.integers(1, 4), min_size=2, max_size=3).map(tuple)
+            st.integers(1, 8).map(lambda d: (d,)), st.lists(st.integers(1, 8), min_size=2, max_size=3).map(tuple)
         ),
         st.integers(0, 5),
         st.one_of(st.just(DEFAULT_FRAME_ROWS), st.integers(1, 8), st.integers(1, 64)),
         st.booleans(),
+        st.sampled_from(("thalweg", "thalweg", "paper")),
+        st.booleans(),
+        control.controls(),
     )
 
 

@@ -58,7 +58,7 @@ def _check(case: TypedCase, test: str) -> None:
         found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
         count_case(test, ready, expected)
         note(ready.describe())
-        assert difference(expected, found) is None
+        assert difference(expected, found, ready.plan.graph) is None
         assert count_difference(ready.graph, expected, found) is None
 
 

@@ -35,8 +35,14 @@ def live_attributes(graph: LogicalGraph, *, by_rows: bool = False) -> Mapping[St
     live: dict[StreamRef, set[str]] = {stream: set() for stream in graph.streams}
     for operator in reversed(graph.operators):
         for port, stream in enumerate(operator.inputs):
-            live[stream] |= _needed(graph, operator, port, live, by_rows)
+            live[stream] |= _needed(graph, operator, port, live, by_rows) | _routing(graph, operator, port)
     return {s: tuple(n for n in graph.type_of(s).names if n in live[s]) for s in graph.streams}
+
+
+def _routing(graph: LogicalGraph, operator: Operator, port: int) -> set[str]:
+    """What tuples are routed by because the user said so."""
+    hint = graph.hints.get(operator.name)
+    return set(hint.key or ()) if hint is not None and operator.key is None and port != operator.mark_port else set()
 
 
 def live_fields(record: Record, live: set[str] | frozenset[str]) -> tuple[tuple[str, Expr], ...]:

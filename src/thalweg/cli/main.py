@@ -12,13 +12,14 @@ from typer.exceptions import TyperException
 
 from thalweg.analysis.safety import check_safety
 from thalweg.analysis.show import facts_json, facts_text
+from thalweg.analysis.verify import verify
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
 from thalweg.cli.metrics import metrics as metrics_of
 from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
-from thalweg.cli.options import AppName, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile
+from thalweg.cli.options import AppName, Buckets, Debug, Degree, DegreeOrOpen, FuseMode, Json, Params, PlanFile, RuleSet
 from thalweg.cli.show import progress, show_result
 from thalweg.cli.signals import stopping
 from thalweg.cli.state import chosen, state_json, state_text
@@ -34,11 +35,10 @@ from thalweg.engine.stop import Stop
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import OPEN, PhysicalPlan
 from thalweg.ir.text import parse_plan, plan_as_json
-from thalweg.ir.verify import verify
 from thalweg.mermaid import mermaid
-from thalweg.optimize.passes import Observer, Step, make_plan
+from thalweg.optimize.passes import Observer, Step, close_degrees, make_plan
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -63,12 +63,20 @@ def _plan(
     file: Path | None,
     observe: Observer = lambda step: None,
     buckets: int | None = None,
+    rules: str = "thalweg",
 ) -> PhysicalPlan:
     if file is not None:
         check_safety(graph)
-        return verify(parse_plan(file.read_text(), graph))
+        return close_degrees(verify(parse_plan(file.read_text(), graph)), degree, buckets)
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
-    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, observe=observe)
+    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, rules=rules, observe=observe)
+
+
+def _degree(text: str) -> int:
+    """A number of channels, or OPEN."""
+    if text != "open" and not (text.isdecimal() and int(text) > 0):
+        raise UsageError("--degree counts channels", expected="1 or more, or open", found=text)
+    return OPEN if text == "open" else int(text)
 
 
 def _pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:
@@ -87,6 +95,7 @@ def run(
     buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
+    rules: RuleSet = "thalweg",
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
@@ -126,7 +135,7 @@ def run(
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
-    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets)
+    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets, rules=rules)
     console = sys.stderr if json_output else None  # standard output is then for documents
     stop = Stop()
     tables = Tables() if out.is_terminal and not json_output else None
@@ -167,10 +176,11 @@ def run(
 def explain_command(
     app: AppName,
     param: Params = None,
-    degree: Degree = 1,
+    degree: DegreeOrOpen = "1",
     buckets: Buckets = None,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
+    rules: RuleSet = "thalweg",
     verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
     facts: Annotated[bool, typer.Option("--facts", help="also what is known of each operator, and why")] = False,
@@ -190,18 +200,20 @@ def explain_command(
         thalweg explain app.py --mermaid > plan.mmd
 
         thalweg explain app.py --facts
+
+        thalweg explain app.py --rules paper --degree open
     """
     if as_mermaid and (json_output or verbose or facts):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
     steps: list[Step] = []
-    made = _plan(_graph(app, param), degree, fuse, plan, steps.append, buckets)
+    made = _plan(_graph(app, param), _degree(degree), fuse, plan, steps.append, buckets, rules)
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
         more = {"passes": steps_json(steps)} if verbose else {}
-        print_json({**explain_json(made), **more, **({"facts": facts_json(made.graph)} if facts else {})})
+        print_json({**explain_json(made, rules), **more, **({"facts": facts_json(made.graph)} if facts else {})})
     else:
-        out.print(explain(made), end="", markup=False)
+        out.print(explain(made, rules), end="", markup=False)
         if facts:
             out.print(f"\n{facts_text(made.graph)}", end="", markup=False)
         if verbose:

@@ -12,7 +12,18 @@ Params = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="value of a tw.param; may be repeated; a secret's: NAME=@FILE"),
 ]
-Degree = Annotated[int, typer.Option(help="channels of every operator whose state has a key", min=1)]
+Degree = Annotated[int, typer.Option(help="channels of every parallel region", min=1)]
+DegreeOrOpen = Annotated[
+    str, typer.Option(metavar="N|open", help="channels of every parallel region; open: left to the run of the plan")
+]
+RuleSet = Annotated[
+    str,
+    typer.Option(
+        "--rules",
+        metavar="thalweg|paper",
+        help="which operators may be parallel: all for which it is safe, or as Schneider et al. have it",
+    ),
+]
 Buckets = Annotated[
     int | None, typer.Option(help="buckets of the state, at least one per channel; by default one per channel", min=1)
 ]

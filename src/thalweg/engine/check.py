@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.analysis.safety import check_safety
-from thalweg.engine.compare import first_difference
+from thalweg.engine.compare import first_difference, in_any_order
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.declarations import Lie, Watching
 from thalweg.engine.diagnose import Divergence, first_divergence, run_log
@@ -100,7 +101,11 @@ def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | Non
         found = run_log(plan, log)
     except TupleError as error:
         return f"the plan fails and the reference does not: {error}"
-    differences = ((sink, first_difference(rows, found[sink])) for sink, rows in expected.items())
+    ordered = ordered_sinks(plan.graph)
+    arranged = {sink: list if sink in ordered else in_any_order for sink in expected}
+    differences = (
+        (sink, first_difference(arranged[sink](rows), arranged[sink](found[sink]))) for sink, rows in expected.items()
+    )
     return next((f"sink {sink}: {text}" for sink, text in differences if text is not None), None)
 
 

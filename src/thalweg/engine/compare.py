@@ -29,6 +29,11 @@ def first_difference(expected: Sequence[Row], found: Sequence[Row]) -> str | Non
     return None
 
 
+def in_any_order(rows: Sequence[Row]) -> list[Row]:
+    """The same list for the same tuples in any order."""
+    return sorted(rows, key=repr)
+
+
 def same_bits(a: object, b: object) -> bool:
     """Same type and same value; floats by their 8 bytes, except that any NaN is like any other.
 

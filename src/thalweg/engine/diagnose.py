@@ -94,7 +94,7 @@ def tapped(graph: LogicalGraph) -> tuple[LogicalGraph, dict[str, StreamRef]]:
 def first_divergence(plan: PhysicalPlan, log: Sequence[Epoch]) -> Divergence | None:
     """Run plan and reference again with every stream watched. None: watched, they agree."""
     graph, taps = tapped(plan.graph)
-    watched = PhysicalPlan(graph, plan.stages, plan.degrees, plan.buckets, plan.frame_rows)
+    watched = replace(plan, graph=graph)
     expected = Reference(graph).run(log)
     try:
         found = run_log(watched, log)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.buckets import Buckets, EpochBuckets
 from thalweg.engine.inputs import readers
@@ -23,7 +24,7 @@ from thalweg.engine.stages import (
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge
+from thalweg.runtime.order import gather
 from thalweg.runtime.records import close_resources
 
 
@@ -35,6 +36,7 @@ class LocalEngine:
         self.programs = compile_plan(plan)
         live = live_attributes(plan.graph)
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
+        self.ordered = ordered_sinks(plan.graph)
         self.state = state if state is not None else {}
         self.counts = Counts()  # of the last whole epoch
 
@@ -54,12 +56,15 @@ class LocalEngine:
             self.state.setdefault(place, {}).update(store.written)
         self.counts = passed.counts
         wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
-        return {name: merge([p.frame for p in parcels if p.wire == wire]) for name, wire in wires.items()}
+        return {
+            name: gather([p.frame for p in parcels if p.wire == wire], ordered=name in self.ordered)
+            for name, wire in wires.items()
+        }
 
     def _source_stage(self, epoch: Epoch, passed: Passed, fed: Mapping[str, Frame]) -> list[Parcel]:
         first, *others = self.programs[0]
         parcels: list[Parcel] = []
-        for channel, pieces in enumerate(epoch.spread(self.plan.channels)):
+        for channel, pieces in enumerate(epoch.spread(1 if self.plan.reads_in_one else self.plan.channels)):
             sent = run_source_pe(first, self.readers, pieces, channel, passed)
             if channel == 0:
                 sent = chain(run_fed(first, fed, epoch.base, channel, passed), sent)

@@ -20,7 +20,7 @@ from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
 
-MANIFEST_VERSION = 2
+MANIFEST_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Manifest:
     hash_version: int = HASH_VERSION
     version: int = MANIFEST_VERSION
     inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
+    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to a state, if not by its whole key
     first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
 
     def to_json(self) -> bytes:
@@ -60,6 +61,7 @@ class Manifest:
             )
         if document["stages"] is not None:
             document["stages"] = tuple(tuple(stage) for stage in document["stages"])
+        document["routes"] = {name: tuple(key) for name, key in document["routes"].items()}
         return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
 
 
@@ -72,13 +74,14 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         buckets=plan.buckets,
         sources=tuple(s.name for s in plan.graph.entries),
         stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
-        degrees=dict(plan.degrees),
+        degrees={o.name: plan.degrees[o.name] for o in plan.graph.stateful},
         states={o.name: state_fingerprint(o) for o in plan.graph.stateful},
         labels=labels,
         plan=print_plan(plan),
         inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
         params=dict(plan.graph.params),
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
+        routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
     )
 
 
@@ -124,6 +127,10 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
         if name in new.degrees and new.degrees[name] != degree:
             hint = f"--degree {degree}, or give the state its new degree: {_MIGRATE} --degree {new.degrees[name]}"
             yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
+    for name in old.states:
+        before, now = (", ".join(m.routes.get(name, ())) or "its whole key" for m in (old, new))
+        if name in new.states and before != now:
+            yield f"the tuples of {name}, which has state, are routed by other attributes now", before, now, _ANEW
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
             yield f"the state of {name} has another meaning now", state, new.states[name], _ANEW
@@ -132,7 +139,7 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
     if old.stages is not None and old.stages != new.stages:
         hint = f"the --fuse of the first start, or take another one behind {_MIGRATE}"
         yield "the stateful stages changed", _stages(old), _stages(new), hint
-    if (old.channels, old.buckets) != (new.channels, new.buckets):
+    if old.states and (old.channels, old.buckets) != (new.channels, new.buckets):
         before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
         hint = f"--buckets {old.buckets}, or {_MIGRATE} --buckets {new.buckets}"
         yield "the number of channels and buckets changed", before, now, hint

@@ -101,6 +101,10 @@ def changed(manifest: Manifest, change: Change) -> Manifest:
     engine = change.engine or manifest.engine
     degrees = _degrees(manifest, change)
     channels = max(degrees.values(), default=1)
+    if change.degree is None:
+        channels = manifest.channels
+    elif isinstance(change.degree, int):
+        channels = max(channels, change.degree)  # sources may be read in so many
     same = degrees == dict(manifest.degrees)
     buckets = change.buckets or (manifest.buckets if same else BUCKETS_PER_CHANNEL * channels)
     if buckets < channels:
@@ -113,6 +117,7 @@ def changed(manifest: Manifest, change: Change) -> Manifest:
         channels=channels,
         buckets=buckets,
         degrees=degrees,
+        routes={},  # whoever was routed by a part of its key is routed by all of it now
         labels=balanced_labels(channels) if engine == "spark" else (),
         stages=None,
         plan="",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.types import TupleType
 
@@ -17,6 +18,7 @@ class LogicalGraph:
     name: str
     operators: tuple[Operator, ...]
     params: tuple[tuple[str, str], ...] = ()  # names and shown values of the run's parameters
+    hints: Mapping[str, Hint] = field(default_factory=dict)  # by operator
 
     @cached_property
     def by_name(self) -> Mapping[str, Operator]:

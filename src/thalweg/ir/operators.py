@@ -199,6 +199,7 @@ class Operator:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(Operator):
     endpoint: SourceEndpoint
+    partition_by: tuple[str, ...] = ()  # tuples that differ here come from different places, as its user says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, Sink, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 
 DEFAULT_FRAME_ROWS = 262_144
+OPEN = -1  # a degree that is chosen when the plan is run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tuples find their channel: by key over `degree` channels (empty key: channel 0), or, without a key, by going
-    to each of `degree` channels (marks do) or, with degree 0, by staying in theirs."""
+    """How tuples find their channel: by key over `degree` channels, with an empty key in turn (of one: to channel 0);
+    or, without a key, by going to each of `degree` channels (marks do) or, with degree 0, by staying in theirs."""
 
     key: tuple[str, ...] | None
     degree: int
@@ -38,10 +39,14 @@ class Route:
     def __str__(self) -> str:
         if self.key is None:
             return f"to all of {self.degree}" if self.degree else "stay"
-        return f"by {', '.join(self.key)} over {self.degree}" if self.key else "to channel 0"
+        if self.degree == 1:
+            return "to channel 0"
+        how = f"by {', '.join(self.key)}" if self.key else "in turn"
+        return f"{how} over {'as many as asked for' if self.degree == OPEN else self.degree}"
 
 
 STAY = Route(None, 0)
+TO_FIRST = Route((), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +60,34 @@ class Wire:
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """A graph, its stages, and the degree of each stateful operator."""
+    """A graph, its stages, and how tuples are spread over channels.
+
+    `degrees`: of every stateful operator and every other one whose tuples are routed to it; of a source, in how many
+    channels it is read (not said: that is left to the engine). `keys`: what routes tuples, where that is not an
+    operator's whole key.
+    """
 
     graph: LogicalGraph
     stages: tuple[Stage, ...]
     degrees: Mapping[str, int]
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def channels(self) -> int:
         """The number of channels of every exchange: one number, because Spark has one for all stateful stages."""
-        return max(self.degrees.values(), default=1)
+        return max(1, *self.degrees.values()) if self.degrees else 1
+
+    @cached_property
+    def reads_in_one(self) -> bool:
+        """Whether sources are read in one channel, one task: else in any number of tasks."""
+        return any(self.degrees.get(source.name) == 1 for source in self.graph.sources)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a degree is still to be chosen."""
+        return OPEN in self.degrees.values()
 
     @cached_property
     def place(self) -> Mapping[str, tuple[int, int]]:
@@ -79,11 +100,24 @@ class PhysicalPlan:
         }
         return places | {sink.name: (len(self.stages), 0) for sink in self.graph.sinks}
 
+    def is_routed(self, operator: Operator) -> bool:
+        """Whether tuples go to a channel of its choice; others take them where they are."""
+        return operator.name in self.degrees and not isinstance(operator, Source | Feedback)
+
     def route_into(self, operator: Operator, port: int = 0) -> Route:
-        if operator.key is None:
+        if not self.is_routed(operator):
             return STAY
         degree = self.degrees[operator.name]
-        return Route(operator.port_key(port) if degree > 1 else (), degree)
+        return TO_FIRST if degree == 1 else Route(self.key_into(operator, port), degree)
+
+    def key_into(self, operator: Operator, port: int) -> tuple[str, ...] | None:
+        """The attributes of a port's tuples that route them; None: marks, which go everywhere."""
+        chosen, own = self.keys.get(operator.name), operator.port_key(port)
+        if operator.key is None:
+            return chosen or ()
+        if chosen is None or own is None:
+            return own
+        return tuple(own[operator.key.index(name)] for name in chosen)
 
     @cached_property
     def wire_of(self) -> Mapping[tuple[str, int], Wire]:

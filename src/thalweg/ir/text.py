@@ -5,7 +5,9 @@ stage 0
   pe ticks trades quotes
 stage 1                      # exchange: trades by symbol over 2; quotes by symbol over 2
   pe vwap bargains.join bargains.filter bargains
-degree vwap=2 bargains.join=2
+degree ticks=2 vwap=2 bargains.join=2
+
+`degree vwap=open` leaves a degree to the run. `key vwap=symbol`: a part of its key routes its tuples.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from typing import Any
 
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PE, PhysicalPlan, Stage
+from thalweg.ir.plan import OPEN, PE, PhysicalPlan, Stage
+
+_OPEN = "open"
 
 
 def print_plan(plan: PhysicalPlan) -> str:
@@ -25,8 +29,14 @@ def print_plan(plan: PhysicalPlan) -> str:
         lines.append(f"stage {index}{_exchange(plan, index)}")
         lines += [f"  pe {' '.join(pe.operators)}" for pe in stage.pes]
     if plan.degrees:
-        lines.append("degree " + " ".join(f"{name}={degree}" for name, degree in plan.degrees.items()))
+        lines.append("degree " + " ".join(f"{name}={_shown(degree)}" for name, degree in plan.degrees.items()))
+    if plan.keys:
+        lines.append("key " + " ".join(f"{name}={','.join(key)}" for name, key in plan.keys.items()))
     return "\n".join(lines) + "\n"
+
+
+def _shown(degree: int) -> str:
+    return _OPEN if degree == OPEN else str(degree)
 
 
 def _exchange(plan: PhysicalPlan, stage: int) -> str:
@@ -42,10 +52,11 @@ def _exchange(plan: PhysicalPlan, stage: int) -> str:
 
 
 def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
-    """The plan that this text describes, for this graph. It is not verified: see `ir.verify`."""
+    """The plan that this text describes, for this graph. It is not verified: see `analysis.verify`."""
     header: dict[str, int] = {}
     stages: list[list[PE]] = []
     degrees: dict[str, int] = {}
+    keys: dict[str, tuple[str, ...]] = {}
     for number, raw in enumerate(source.splitlines(), 1):
         words = raw.split("#")[0].split()
         match words:
@@ -63,14 +74,16 @@ def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
                 stages[-1].append(PE(tuple(_known(number, raw, graph, name) for name in names)))
             case ["degree", *pairs]:
                 degrees |= {
-                    _known(number, raw, graph, name): _number(number, raw, value) for name, value in map(_pair, pairs)
+                    _known(number, raw, graph, name): _degree(number, raw, value) for name, value in map(_pair, pairs)
                 }
+            case ["key", *pairs]:
+                keys |= {_known(number, raw, graph, name): tuple(value.split(",")) for name, value in map(_pair, pairs)}
             case _:
-                raise _error(number, raw, "cannot read this line", "plan, stage, pe or degree")
+                raise _error(number, raw, "cannot read this line", "plan, stage, pe, degree or key")
     if not header.keys() >= {"buckets", "frame_rows"}:
         raise _error(1, source.partition("\n")[0], "the header is incomplete", "plan NAME buckets=N frame_rows=N")
     return PhysicalPlan(
-        graph, tuple(Stage(tuple(pes)) for pes in stages), degrees, header["buckets"], header["frame_rows"]
+        graph, tuple(Stage(tuple(pes)) for pes in stages), degrees, header["buckets"], header["frame_rows"], keys
     )
 
 
@@ -83,6 +96,13 @@ def _number(line: int, raw: str, text: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise _error(line, raw, f"not a number: {text!r}", "a whole number")
     return int(text)
+
+
+def _degree(line: int, raw: str, text: str) -> int:
+    degree = OPEN if text == _OPEN else _number(line, raw, text)
+    if degree == 0:
+        raise _error(line, raw, "a degree counts channels", "1 or more, or open")
+    return degree
 
 
 def _known(line: int, raw: str, graph: LogicalGraph, name: str) -> str:
@@ -106,7 +126,8 @@ def plan_as_json(plan: PhysicalPlan) -> Mapping[str, Any]:
         "frame_rows": plan.frame_rows,
         "channels": plan.channels,
         "stages": [{"pes": [list(pe.operators) for pe in stage.pes]} for stage in plan.stages],
-        "degrees": dict(plan.degrees),
+        "degrees": {name: _OPEN if degree == OPEN else degree for name, degree in plan.degrees.items()},
+        "keys": {name: list(key) for name, key in plan.keys.items()},
         "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in plan.wires],
         "sinks": [sink.name for sink in plan.graph.sinks],
     }
@@ -116,7 +137,8 @@ def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Physical
     return PhysicalPlan(
         graph,
         tuple(Stage(tuple(PE(tuple(names)) for names in stage["pes"])) for stage in document["stages"]),
-        dict(document["degrees"]),
+        {name: OPEN if degree == _OPEN else degree for name, degree in document["degrees"].items()},
         document["buckets"],
         document["frame_rows"],
+        {name: tuple(key) for name, key in document["keys"].items()},
     )

@@ -12,11 +12,12 @@ from thalweg.ir import operators as ops
 from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Record
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, MARK, Function, Operator, StreamRef
 from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT, TupleType
-from thalweg.lang import agg, inside, library
+from thalweg.lang import agg, control, inside, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.endpoints import check_sink, check_source, exported
 from thalweg.lang.finish import finished
@@ -47,9 +48,18 @@ class App:
         self._operators: list[Operator] = []
         self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
         self._calls: list[str] = []  # the names of its composites
+        self._hints: dict[str, Hint] = {}  # by operator: what its plan should be like
 
-    def source(self, endpoint: SourceEndpoint, tuple_type: type[Tuple], *, name: str | None = None) -> Stream:
-        """A stream of the tuples that an endpoint holds."""
+    def source(
+        self,
+        endpoint: SourceEndpoint,
+        tuple_type: type[Tuple],
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """A stream of the tuples that an endpoint holds. `partition_by`: tuples that differ in these attributes come
+        from different places; rules="paper" reads such a source in parallel."""
         site = Site(self, "source", name)
         if not (isinstance(tuple_type, type) and issubclass(tuple_type, Tuple)):
             raise GraphError(
@@ -61,6 +71,10 @@ class App:
         check_source(endpoint, tuple_type.tuple_type, site.where)
         if isinstance(endpoint, Kafka):
             return kafka_source(site, endpoint, tuple_type.tuple_type)
+        key = names(partition_by)
+        for attribute in key:
+            if tuple_type.tuple_type.get(attribute) is None:
+                raise unknown_attribute(attribute, tuple_type.tuple_type, site.where)
         on_error = endpoint.on_error if isinstance(endpoint, Files) else "fail"
         letters = (BAD_RECORD,) if on_error == "dead_letter" else ()
         return site.stream(
@@ -70,6 +84,7 @@ class App:
                 where=site.where,
                 on_error=on_error,
                 endpoint=endpoint,
+                partition_by=key,
             )
         )
 
@@ -103,7 +118,9 @@ class App:
     def _finished(self, operators: tuple[Operator, ...], *, open_ends: bool = False) -> LogicalGraph:
         self._scope.check(self.module)
         params = tuple((d.name, d.shown) for d in self._scope.of(self.module))
-        graph = LogicalGraph(self.name, operators, params)
+        here = {operator.name for operator in operators}
+        hints = {name: hint for name, hint in self._hints.items() if name in here}
+        graph = LogicalGraph(self.name, operators, params, hints)
         return finished(graph, frozenset(self._immediate), self.where, open_ends=open_ends)
 
     start = inside.start
@@ -156,6 +173,11 @@ class Stream:
             )
         return self.beside_letters
 
+    parallel = control.parallel
+    sequential = control.sequential
+    fuse_with = control.fuse_with
+    isolate = control.isolate
+    unordered = control.unordered
     apply = library.apply
     sort = library.sort
     top_k = library.top_k

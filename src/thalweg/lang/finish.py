@@ -11,6 +11,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.endpoints import Feed, Files, Postgres
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
+from thalweg.lang.control import check_hints
 from thalweg.lang.loops import fold_loops
 from thalweg.library.windows import WindowSpec
 
@@ -44,7 +45,9 @@ def finished(
                 expected="a stream with .feed(loop)",
             )
     _check_folders(graph)
-    return replace(graph, operators=fold_loops(graph.operators, immediate))
+    whole = replace(graph, operators=fold_loops(graph.operators, immediate))
+    check_hints(graph.hints, whole)
+    return replace(whole, hints={name: hint for name, hint in graph.hints.items() if name in whole.by_name})
 
 
 def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:

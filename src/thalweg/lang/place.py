@@ -62,8 +62,18 @@ def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if len(targets) == 1 and isinstance(targets[0], ast.Name) and _inside(span, node_span(node.value)):
             # Only the end is compared: a method call over several lines is reported to start at its last line.
-            return targets[0].id, (span[1], span[3]) == node_span(node.value)[1::2]
+            return targets[0].id, (span[1], span[3]) == node_span(_without_hints(node.value))[1::2]
     return None
+
+
+HINTS = frozenset(("parallel", "sequential", "fuse_with", "isolate", "unordered"))
+
+
+def _without_hints(node: ast.expr) -> ast.expr:
+    """The call that makes an operator, without those behind it that only say how to run it."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in HINTS:
+        node = node.func.value
+    return node
 
 
 def _span(frame: FrameType) -> Span | None:

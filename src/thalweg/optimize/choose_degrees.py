@@ -1,13 +1,15 @@
-"""Choose the degree of every stateful operator."""
+"""Choose the degrees that are open."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from thalweg.analysis.regions import form_regions
 from thalweg.errors import PlanError
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.operators import Source
+from thalweg.ir.plan import OPEN, PhysicalPlan
 from thalweg.optimize.fuse import groups_of, line_up
 
 BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets` lets an epoch write less
@@ -15,27 +17,56 @@ BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets
 
 @dataclass(frozen=True, slots=True)
 class ChooseDegrees:
-    """Keyed operators get the wanted degree, those with one state for all tuples get 1.
+    """Open degrees get the wanted one, or what the user asked for this region; OPEN leaves them open.
 
-    before: aggregate by symbol, degree 1; aggregate without key, degree 1
-    after (degree=2): degree 2, its input by symbol over 2 channels; degree 1
-    must not fire: on an operator without a key, because all its tuples share one state.
+    before: vwap by symbol over any number of channels; total in one channel
+    after (degree=2): vwap by symbol over 2 channels; total in one channel
+    after (degree=1): one channel for all, so nothing is routed but to state
+    must not fire: on a degree that is not open, because that operator must run in one channel.
     """
 
     name: ClassVar[str] = "choose_degrees"
     degree: int | Mapping[str, int] = 1
     buckets: int | None = None
+    rules: str = "thalweg"
 
     def run(self, plan: PhysicalPlan) -> PhysicalPlan:
         degrees = self._degrees(plan)
-        buckets = self.buckets or BUCKETS_PER_CHANNEL * max(degrees.values(), default=1)
-        if (degrees, buckets) == (plan.degrees, plan.buckets):
+        keys = dict(plan.keys)
+        if max(degrees.values(), default=1) == 1 and OPEN not in degrees.values():
+            degrees, keys = self._all_in_one(plan), {}
+        buckets = self.buckets or BUCKETS_PER_CHANNEL * max([1, *degrees.values()])
+        if (degrees, keys, buckets) == (plan.degrees, plan.keys, plan.buckets):
             return plan
-        return line_up(plan.graph, groups_of(plan), degrees, buckets, plan.frame_rows)
+        return line_up(replace(plan, degrees=degrees, keys=keys, buckets=buckets), groups_of(plan))
 
-    def _degrees(self, plan: PhysicalPlan) -> Mapping[str, int]:
+    def _degrees(self, plan: PhysicalPlan) -> dict[str, int]:
         if not isinstance(self.degree, int):
-            return self.degree
-        if self.degree < 1:
+            return self._given(plan, self.degree)
+        if self.degree < 1 and self.degree != OPEN:
             raise PlanError("a degree counts channels", expected="1 or more", found=str(self.degree))
-        return {o.name: self.degree if o.key else 1 for o in plan.graph.stateful}
+        wanted = {
+            name: region.degree
+            for region in form_regions(plan.graph, self.rules).regions
+            for name in region.operators
+            if region.degree is not None
+        }
+        return {n: wanted.get(n, self.degree) if d == OPEN else d for n, d in plan.degrees.items()}
+
+    def _all_in_one(self, plan: PhysicalPlan) -> dict[str, int]:
+        """Nothing is routed but to state. Sources may be read in several tasks, unless something behind them must not
+        run in more than one."""
+        stateful = {o.name for o in plan.graph.stateful}
+        alone = any(degree == 1 and name not in stateful for name, degree in plan.degrees.items())
+        sources = [source.name for source in plan.graph.sources] if alone else []
+        return {name: 1 for name in plan.graph.by_name if name in stateful or name in sources}
+
+    def _given(self, plan: PhysicalPlan, given: Mapping[str, int]) -> dict[str, int]:
+        """Degrees by name. Sources that are not named are read in all channels, whatever their number."""
+        sources = {o.name for o in plan.graph.operators if isinstance(o, Source)}
+        most = max(given.values(), default=1)
+        return {
+            name: given.get(name, most) if degree == OPEN else degree
+            for name, degree in plan.degrees.items()
+            if degree != OPEN or name in given or name not in sources
+        }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from thalweg.analysis.partitioning import output_routes
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
-from thalweg.ir.partitioning import output_routes
-from thalweg.ir.plan import PE, STAY, PhysicalPlan, Route, Stage
+from thalweg.ir.plan import PE, PhysicalPlan, Route, Stage
 from thalweg.optimize.groups import read_groups
 
 
@@ -20,8 +20,8 @@ class Fuse:
     before: ticks, trades, quotes, vwap (by symbol, degree 2), join (on symbol, degree 2)
     after (one group): stage 0: pe ticks trades quotes; stage 1: pe vwap join
     after (each its own group): stage 0: pe ticks, pe trades, pe quotes; stage 1: pe vwap; stage 2: pe join
-    must not fire: across an exchange. An operator with state whose key differs from the partitioning of its
-    input starts a new stage, whatever its group.
+    must not fire: across an exchange. An operator whose route differs from the partitioning of its input starts a new
+    stage, whatever its group.
     """
 
     name: ClassVar[str] = "fuse"
@@ -41,16 +41,14 @@ class Fuse:
         return makers[mode](graph) if mode in makers else cls(read_groups(mode, graph))
 
     def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        fused = line_up(plan.graph, self.groups, plan.degrees, plan.buckets, plan.frame_rows)
+        fused = line_up(plan, self.groups)
         return plan if fused.stages == plan.stages else fused
 
 
-def line_up(
-    graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
-) -> PhysicalPlan:
-    """The plan of these groups and degrees: whoever changes one of them has to line the PEs up again."""
-    line = _Line(graph, groups, degrees, buckets, frame_rows)
-    for operator in graph.operators:
+def line_up(plan: PhysicalPlan, groups: Mapping[str, str]) -> PhysicalPlan:
+    """The plan with the PEs of these groups: whoever changes how tuples are spread has to line them up again."""
+    line = _Line(plan, groups)
+    for operator in plan.graph.operators:
         if not isinstance(operator, Sink):
             line.add(operator)
     return line.plan()
@@ -63,45 +61,44 @@ def groups_of(plan: PhysicalPlan) -> dict[str, str]:
 
 def one_by_one(graph: LogicalGraph, frame_rows: int) -> PhysicalPlan:
     """Where the passes begin: a PE for each operator, one channel."""
-    return line_up(graph, Fuse.none(graph).groups, {o.name: 1 for o in graph.stateful}, 1, frame_rows)
+    routed = [o.name for o in graph.operators if o.key is not None or isinstance(o, Source)]
+    alone = PhysicalPlan(graph, (), dict.fromkeys(routed, 1), 1, frame_rows)
+    return line_up(alone, Fuse.none(graph).groups)
 
 
 class _Line:
     """The plan under construction: for each stage its PEs, for each PE its operators and their groups."""
 
-    def __init__(
-        self, graph: LogicalGraph, groups: Mapping[str, str], degrees: Mapping[str, int], buckets: int, frame_rows: int
-    ) -> None:
-        self.graph, self.groups, self.degrees = graph, groups, degrees
-        self.buckets, self.frame_rows = buckets, frame_rows
-        self.declared = {o.name: i for i, o in enumerate(graph.operators)}
-        self.stages: list[list[list[str]]] = [[[s.name for s in graph.entries]]]
-        self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in graph.entries}
-        self.parts: dict[StreamRef, Route] = {
-            StreamRef(s.name, port): STAY for s in graph.entries for port in range(len(s.outputs))
-        }
+    def __init__(self, base: PhysicalPlan, groups: Mapping[str, str]) -> None:
+        self.base, self.groups = base, groups
+        entries = base.graph.entries
+        self.stages: list[list[list[str]]] = [[[s.name for s in entries]]]
+        self.place: dict[str, tuple[int, int]] = {s.name: (0, 0) for s in entries}
+        self.parts: dict[StreamRef, Route] = {}
+        for entry in entries:
+            self.parts |= output_routes(base, entry, self.parts)
 
     def plan(self) -> PhysicalPlan:
         # A source may be declared behind operators that already stand in the first PE.
+        declared = self.base.graph.declared
         stages = tuple(
-            Stage(tuple(PE(tuple(sorted(names, key=self.declared.__getitem__))) for names in stage))
-            for stage in self.stages
+            Stage(tuple(PE(tuple(sorted(names, key=declared.__getitem__))) for names in stage)) for stage in self.stages
         )
-        return PhysicalPlan(self.graph, stages, self.degrees, self.buckets, self.frame_rows)
+        return replace(self.base, stages=stages)
 
     def add(self, operator: Operator) -> None:
         if isinstance(operator, Source | Feedback):
             return
-        stage, pe = self._stateless_place(operator) if operator.key is None else self._stateful_place(operator)
+        stage, pe = self._routed_place(operator) if self.base.is_routed(operator) else self._place(operator)
         if stage == len(self.stages):
             self.stages.append([])
         if pe == len(self.stages[stage]):
             self.stages[stage].append([])
         self.stages[stage][pe].append(operator.name)
         self.place[operator.name] = stage, pe
-        self.parts |= output_routes(self.plan(), operator, self.parts)
+        self.parts |= output_routes(self.base, operator, self.parts)
 
-    def _stateless_place(self, operator: Operator) -> tuple[int, int]:
+    def _place(self, operator: Operator) -> tuple[int, int]:
         stage, earliest = max(self.place[s.operator] for s in operator.inputs)
         pes = self.stages[stage]
         for pe in range(earliest, len(pes)):
@@ -109,17 +106,19 @@ class _Line:
                 return stage, pe
         return stage, len(pes)
 
-    def _stateful_place(self, operator: Operator) -> tuple[int, int]:
+    def _routed_place(self, operator: Operator) -> tuple[int, int]:
         stage = max(self._earliest_stage(operator, port) for port in range(len(operator.inputs)))
         while stage < len(self.stages) and not self._shares_group(operator, self.stages[stage][0]):
-            stage += 1  # one stage holds one PE with state: another group's must wait for the next exchange
+            stage += (
+                1  # one stage has one PE that tuples are routed to: another group's must wait for the next exchange
+            )
         return stage, 0
 
     def _earliest_stage(self, operator: Operator, port: int) -> int:
         stream = operator.inputs[port]
         stage, pe = self.place[stream.operator]
         same_pe = stage > 0 and pe == 0 and self._shares_group(operator, self.stages[stage][0])
-        kept = self.parts[stream] == self.plan().route_into(operator, port)
+        kept = self.parts[stream] == self.base.route_into(operator, port)
         return stage if same_pe and kept else stage + 1
 
     def _shares_group(self, operator: Operator, names: list[str]) -> bool:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from thalweg.analysis.safety import check_safety
+from thalweg.analysis.verify import verify
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
-from thalweg.ir.verify import verify
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.fuse import Fuse, one_by_one
+from thalweg.optimize.hints import check_hints, with_hints
+from thalweg.optimize.parallelize import Parallelize
 
 
 class Pass(Protocol):
@@ -46,15 +48,27 @@ def make_plan(
     fuse: str | Fuse = "all",
     buckets: int | None = None,
     frame_rows: int = DEFAULT_FRAME_ROWS,
+    rules: str = "thalweg",
+    routes: Mapping[str, tuple[str, ...]] | None = None,
     observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
-    """A verified plan of a graph that can be run by any."""
+    """A verified plan of a graph that can be run by any. `degree` OPEN: it is chosen when the plan is run. `routes`:
+    what routes tuples to states that exist already, where that is not their whole key."""
     check_safety(graph)
+    fusion = fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph)
     passes: tuple[Pass, ...] = (
-        ChooseDegrees(degree, buckets),  # first: degrees decide where exchanges stand, and no PE spans an exchange
-        fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph),
+        Parallelize(rules, routes),  # routes decide where exchanges stand, and no PE spans an exchange
+        ChooseDegrees(degree, buckets, rules),
+        Fuse(with_hints(fusion.groups, graph)),
     )
-    return run_passes(one_by_one(graph, frame_rows), passes, observe)
+    plan = run_passes(one_by_one(graph, frame_rows), passes, observe)
+    check_hints(plan)
+    return plan
+
+
+def close_degrees(plan: PhysicalPlan, degree: int, buckets: int | None = None) -> PhysicalPlan:
+    """A plan whose open degrees, if it has some, are this one."""
+    return verify(ChooseDegrees(degree, buckets).run(plan)) if plan.is_open else plan
 
 
 def run_passes(plan: PhysicalPlan, passes: tuple[Pass, ...], observe: Observer) -> PhysicalPlan:

@@ -103,6 +103,8 @@ class Output:
     counts: Counts = field(default_factory=Counts)
 
 
+IN_TURN = 1_024  # consecutive positions that stay together where tuples are dealt out in turn
+
 _compiled: dict[str, Callable[..., None]] = {}
 
 
@@ -457,15 +459,20 @@ class Container:
             self.output.frames += [(wire, channel, frame) for channel in range(route.degree)]
         elif route.key is None:
             self.output.frames.append((wire, None, frame))
-        elif not route.key:
+        elif route.degree == 1:
             self.output.frames.append((wire, 0, frame))
+        elif not route.key:
+            self._spread(wire, frame, frame.position // IN_TURN % route.degree, route.degree)
         else:
             self._emit_by_key(wire, frame, route)
 
     def _emit_by_key(self, wire: int, frame: Frame, route: Route) -> None:
         keys = keys_of([frame.columns[n] for n in route.key or ()], len(frame))
         channels = (buckets_of(keys.distinct, self.program.buckets) % route.degree)[keys.codes]
-        order, starts, lengths = group_order(channels, route.degree)
+        self._spread(wire, frame, channels, route.degree)
+
+    def _spread(self, wire: int, frame: Frame, channels: Array, degree: int) -> None:
+        order, starts, lengths = group_order(channels, degree)
         spread = frame.take(order)
         for channel, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             if length:

@@ -24,6 +24,15 @@ def merge(frames: Sequence[Frame]) -> Frame | None:
     return joined.take(sort_order(joined))
 
 
+def gather(frames: Sequence[Frame], *, ordered: bool) -> Frame | None:
+    """One frame of all tuples: merged, or as they come where nobody looks at their order."""
+    if ordered:
+        return merge(frames)
+    frames = [f for f in frames if len(f)]
+    width = max((len(f.subs) for f in frames), default=0)
+    return join_frames([f.padded(width) for f in frames]) if frames else None
+
+
 def sort_order(frame: Frame) -> Array:
     """The stable permutation that sorts by order key. On sorted runs numpy's stable sort is a merge."""
     subs = [s for s in frame.subs if not isinstance(s, int)]

@@ -157,7 +157,7 @@ class Containers(Scalars):
         """The fields of a dict behind `update` with fields that are known."""
         assert self.store is not None
         fields = self.store.fields(receiver)
-        more: dict[object, Value] = {**args.named}
+        more: dict[object, Value] = dict(args.named.items())
         for value in args.positional:
             other = self.store.fields(only(value))
             fields = None if other is None else fields

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.feed import feeding
@@ -42,7 +43,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.row_endpoints import ROWS
 from thalweg.runtime.frame import Frame, decode
-from thalweg.runtime.order import merge
+from thalweg.runtime.order import gather
 
 _POLL_S = 0.05
 
@@ -115,7 +116,7 @@ def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run:
         readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True),
         program=programs[0][0],
         labels=labels,
-        tasks=max(plan.channels, spark.sparkContext.defaultParallelism),
+        tasks=1 if plan.reads_in_one else max(plan.channels, spark.sparkContext.defaultParallelism),
         max_tuples=options.max_tuples_per_epoch,
         follow=options.follow,
         interval_s=options.interval_s,
@@ -185,9 +186,11 @@ class EpochWriter:
             epoch = checkpoint.log[number]
             sinks = make_sinks(self.plan.graph, checkpoint.results, rows_writer(rows.sparkSession))
             merged: dict[str, Frame | None] = {}
+            ordered = ordered_sinks(self.plan.graph)
             for sink in self.plan.graph.sinks:
                 with sinks_laps.part(sink.name):
-                    merged[sink.name] = merge(frames.get(self.plan.sink_wire(sink).index, []))
+                    arrived = frames.get(self.plan.sink_wire(sink).index, [])
+                    merged[sink.name] = gather(arrived, ordered=sink.name in ordered)
             out = write_epoch(timed(sinks, sinks_laps), number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
         cut = checkpoint.cut_of(number)

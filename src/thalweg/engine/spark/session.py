@@ -44,6 +44,7 @@ RUNTIME: Mapping[str, str] = {
     # A task that runs again sends the same tuples, but other timings beside them: Spark would take that for another
     # output and, where a consumer had finished already, end the query.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",  # would turn it on by itself
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # the source itself makes every epoch
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from thalweg.analysis.facts import facts_of
+from thalweg.analysis.partitioning import arriving_routes, partitioning
 from thalweg.errors import PlanError
-from thalweg.ir.operators import Sink
-from thalweg.ir.partitioning import partitioning
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.facts import UNKNOWN
+from thalweg.ir.operators import Feedback, Sink
+from thalweg.ir.plan import OPEN, TO_FIRST, PhysicalPlan
 
 
 def every_operator_once(plan: PhysicalPlan) -> Iterator[str]:
@@ -39,37 +41,56 @@ def sources_start_the_line(plan: PhysicalPlan) -> Iterator[str]:
             yield f"source {source.name} does not stand in the first PE of stage 0"
 
 
-def state_starts_a_stage(plan: PhysicalPlan) -> Iterator[str]:
-    """Stateful operators stand in the first PE of a stage other than 0, and every such PE has one."""
-    for operator in plan.graph.stateful:
+def routes_start_stages(plan: PhysicalPlan) -> Iterator[str]:
+    """Whoever tuples are routed to stands in the first PE of a stage other than 0, and every such PE has one."""
+    for operator in plan.graph.operators:
         stage, pe = plan.place[operator.name]
-        if stage == 0 or pe != 0:
-            yield f"stateful {operator.name} does not stand in the first PE behind an exchange"
+        if plan.is_routed(operator) and (stage == 0 or pe != 0):
+            yield f"{operator.name} does not stand in the first PE behind an exchange"
     for index, later in enumerate(plan.stages[1:], 1):
-        if not any(plan.graph.by_name[name].key is not None for name in later.pes[0].operators):
-            yield f"stage {index} starts without state"
+        if not any(plan.is_routed(plan.graph.by_name[name]) for name in later.pes[0].operators):
+            yield f"nobody in the first PE of stage {index} needs the exchange before it"
 
 
-def state_sees_whole_keys(plan: PhysicalPlan) -> Iterator[str]:
-    """A stateful operator's input arrives by its own route, or from operators of its PE that keep that route."""
+def routes_are_kept(plan: PhysicalPlan) -> Iterator[str]:
+    """An operator's input arrives by its own route, or from operators of its PE that keep that route."""
     parts = partitioning(plan)
-    for operator in plan.graph.stateful:
+    for operator in filter(plan.is_routed, plan.graph.operators):
         for port, stream in enumerate(operator.inputs):
             needed = plan.route_into(operator, port)
             if (operator.name, port) not in plan.wire_of and parts[stream] != needed:
                 yield f"{operator.name} needs {needed}, but {stream} is partitioned {parts[stream]}"
 
 
+def unknown_state_is_in_one_channel(plan: PhysicalPlan) -> Iterator[str]:
+    """An operator that may keep state of which nothing is known runs in one channel."""
+    parts = partitioning(plan)
+    for name, facts in facts_of(plan.graph).items():
+        operator = plan.graph.by_name[name]
+        if facts.state.kind != UNKNOWN or isinstance(operator, Sink | Feedback):
+            continue
+        arriving = arriving_routes(plan, operator, parts).values()
+        several = not plan.reads_in_one if plan.place[name][0] == 0 else any(route != TO_FIRST for route in arriving)
+        if several:
+            yield f"{name} may keep state ({facts.state.because}) and runs in several channels"
+
+
 def degrees_are_allowed(plan: PhysicalPlan) -> Iterator[str]:
-    """Exactly the stateful operators have a degree; without a key it is 1; buckets are enough for the channels."""
-    if set(plan.degrees) != {o.name for o in plan.graph.stateful}:
-        yield "degrees are not given for exactly the stateful operators"
-        return
-    for operator in plan.graph.stateful:
-        if plan.degrees[operator.name] < 1:
-            yield f"{operator.name} has degree {plan.degrees[operator.name]}"
-        if not operator.key and plan.degrees[operator.name] != 1:
-            yield f"{operator.name} keeps one state for all tuples and has degree {plan.degrees[operator.name]}"
+    """Stateful operators have a degree, sinks none; without a key it is 1; a part of the key routes tuples."""
+    for operator in plan.graph.operators:
+        degree, key = plan.degrees.get(operator.name), plan.keys.get(operator.name)
+        if degree is None:
+            if operator.key is not None:
+                yield f"{operator.name} keeps state and has no degree"
+            continue
+        if isinstance(operator, Sink):
+            yield f"the sink {operator.name} has a degree"
+        if degree < 1 and degree != OPEN:
+            yield f"{operator.name} has degree {degree}"
+        if operator.key == () and degree != 1:
+            yield f"{operator.name} keeps one state for all tuples and has degree {degree}"
+        if operator.key and key is not None and not (key and set(key) <= set(operator.key)):
+            yield f"{operator.name} is routed by {', '.join(key) or 'nothing'}, which is no part of its key"
     if plan.buckets < plan.channels:
         yield f"{plan.buckets} buckets are too few for {plan.channels} channels"
     if plan.frame_rows < 1:
@@ -83,8 +104,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     degrees_are_allowed,
     tuples_flow_forward,
     sources_start_the_line,
-    state_starts_a_stage,
-    state_sees_whole_keys,
+    routes_start_stages,
+    routes_are_kept,
+    unknown_state_is_in_one_channel,
 )
 
 

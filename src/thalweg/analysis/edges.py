@@ -1,0 +1,59 @@
+"""Order on every edge of a plan: what is needed, what is kept, and what is paid for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.analysis.owed import NOTHING, needed
+from thalweg.analysis.partitioning import partitioning
+from thalweg.analysis.regions import form_regions
+from thalweg.ir.operators import Operator, Sink, StreamRef
+from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
+from thalweg.ir.regions import MERGE, NONE, NUMBERS_AND_PULSES
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A stream on its way to one input port."""
+
+    stream: StreamRef
+    operator: str
+    port: int
+    needed: str
+    kept: str
+    paid: str
+
+    def __str__(self) -> str:
+        return f"{self.stream} -> {self.operator}: needed {self.needed}; kept {self.kept}; paid {self.paid}"
+
+
+def edges(plan: PhysicalPlan) -> list[Edge]:
+    """All edges of a plan."""
+    parts = partitioning(plan)
+    found = []
+    for operator in plan.graph.operators:
+        for port, stream in enumerate(operator.inputs):
+            kept, paid = _kept_and_paid(plan, operator, port, parts[stream])
+            found.append(Edge(stream, operator.name, port, needed(plan.graph, operator, port), kept, paid))
+    return found
+
+
+def _kept_and_paid(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
+    if (operator.name, port) not in plan.wire_of:
+        return "all, by a call inside the PE", "nothing"
+    if plan.channels == 1 or part == TO_FIRST:
+        return "all, in one channel", "nothing"
+    if not isinstance(operator, Sink) and plan.wire_of[operator.name, port].route == STAY:
+        return "each channel's own", "nothing"
+    strategy = merge_strategy(plan, operator, port)
+    return "each channel's own", "nothing" if strategy == NONE else f"a merge by {strategy}"
+
+
+def merge_strategy(plan: PhysicalPlan, operator: Operator, port: int) -> str:
+    """How the tuples of several channels are merged in front of an input port."""
+    if needed(plan.graph, operator, port) == NOTHING:
+        return NONE
+    region = form_regions(plan.graph).of(operator.inputs[port].operator)
+    if region is None or region.last.kind != MERGE:
+        return NUMBERS_AND_PULSES
+    return region.last.strategy

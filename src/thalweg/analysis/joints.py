@@ -1,0 +1,114 @@
+"""The joints of a parallel region, and the strategy by which order is kept at them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from thalweg.analysis.facts import facts_of
+from thalweg.analysis.owed import ordered_sinks
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, Sink, StreamRef
+from thalweg.ir.regions import (
+    MERGE,
+    NONE,
+    NUMBERS,
+    NUMBERS_AND_PULSES,
+    PARALLEL_SINK,
+    ROUND_ROBIN,
+    SHUFFLE,
+    SPLIT,
+    Joint,
+)
+
+
+def joints(
+    graph: LogicalGraph, names: tuple[str, ...], kind: str, key: tuple[str, ...] | None, place: Set[str], *, fresh: bool
+) -> tuple[Joint, Joint]:
+    """How a region of these operators begins and ends. `place`: all operators that are in a region. `fresh`: a split
+    numbers the tuples anew; else numbers are positions, and some may be missing before the region begins."""
+    own = set(names)
+    leaving = [
+        (stream, consumer)
+        for stream in graph.streams
+        if stream.operator in own
+        for consumer, _ in graph.consumers[stream]
+        if consumer.name not in own
+    ]
+    last = _last(graph, leaving, place)
+    strategy, because = _strategy(graph, names, leaving, last, key)
+    if strategy in (ROUND_ROBIN, NUMBERS) and (kind == SHUFFLE or (kind == SPLIT and not fresh)):
+        strategy, because = NUMBERS_AND_PULSES, "numbers may be missing before the region begins"
+    return Joint(kind, strategy, because), Joint(last, strategy, because)
+
+
+def _last(graph: LogicalGraph, leaving: list[tuple[StreamRef, Operator]], place: Set[str]) -> str:
+    if any(consumer.name in place and consumer.key is not None for _, consumer in leaving):
+        return SHUFFLE
+    ordered = ordered_sinks(graph)
+    if leaving and all(isinstance(consumer, Sink) and consumer.name not in ordered for _, consumer in leaving):
+        return PARALLEL_SINK
+    return SHUFFLE if leaving and all(consumer.name in place for _, consumer in leaving) else MERGE
+
+
+def _strategy(
+    graph: LogicalGraph,
+    names: tuple[str, ...],
+    leaving: list[tuple[StreamRef, Operator]],
+    last: str,
+    key: tuple[str, ...] | None,
+) -> tuple[str, str]:
+    """The paper's table, from state and selectivity; Thalweg's sub-positions let selectivities above one in."""
+    if last == PARALLEL_SINK:
+        return NONE, "nobody looks at the order"
+    if last == SHUFFLE:
+        return NUMBERS_AND_PULSES, "behind a shuffle a channel sees only some of the numbers"
+    if _has_side_doors(graph, names):
+        return NUMBERS_AND_PULSES, "tuples come in from several places"
+    least, most = _selectivity(graph, names, {stream for stream, _ in leaving})
+    if most is None or most > 1:
+        return NUMBERS_AND_PULSES, "one tuple may become several, which sub-positions tell apart"
+    if least < 1:
+        return NUMBERS_AND_PULSES, "tuples may be dropped"
+    stateful = any(graph.by_name[name].key is not None for name in names)
+    if stateful or key is not None:
+        return NUMBERS, "every number comes back, but keys choose the channel"
+    return ROUND_ROBIN, "without state, and one tuple out for each tuple in"
+
+
+def _has_side_doors(graph: LogicalGraph, names: tuple[str, ...]) -> bool:
+    """Whether an operator behind the first one takes tuples of other regions, or of what is in none."""
+    return any(
+        stream.operator not in names
+        for name in names[1:]
+        for port, stream in enumerate(graph.by_name[name].inputs)
+        if port != graph.by_name[name].mark_port
+    )
+
+
+def _selectivity(graph: LogicalGraph, names: tuple[str, ...], leaving: set[StreamRef]) -> tuple[int, int | None]:
+    """How many tuples leave the region for one that enters it, at least and at most, over all paths."""
+    least, most = 1, 1
+    facts = facts_of(graph)
+    for name in names:
+        operator = graph.by_name[name]
+        if not operator.inputs:
+            continue
+        ports = [port for port in range(len(operator.outputs)) if _leads_on(graph, StreamRef(name, port), leaving)]
+        for port in ports:
+            one = facts[name].selectivity[port]
+            least = min(least, one.least) if one.known else 0
+            if not one.known or one.most is None or one.most > 1 or operator.ranks_keys or operator.acts_at_end:
+                return least, None
+        parts = sum(len(graph.consumers[StreamRef(name, port)]) for port in ports)
+        if parts > 1 and len(ports) == 1:
+            return least, None  # copies of one tuple, which may meet again
+    return least, most
+
+
+def _leads_on(graph: LogicalGraph, stream: StreamRef, leaving: set[StreamRef]) -> bool:
+    """Whether tuples of the stream can get out of the region."""
+    if stream in leaving:
+        return True
+    behind = {consumer.name for consumer, _ in graph.consumers[stream]}
+    reached = behind.union(*(graph.reaches[name] for name in behind)) if behind else behind
+    return any(out.operator in reached for out in leaving)

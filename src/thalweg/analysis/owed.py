@@ -1,0 +1,37 @@
+"""To whom order is owed: to every sink, unless the user said that nobody looks; per key to all state."""
+
+from __future__ import annotations
+
+from thalweg.ir.endpoints import Feed
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, Sink, StreamRef
+
+ALL, NOTHING = "all", "none"
+
+
+def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
+    """The streams whose order nobody looks at: those that are called so, and those made of nothing else."""
+    found: set[StreamRef] = set()
+    for operator in graph.operators:
+        hint = graph.hints.get(operator.name)
+        inputs = [s for port, s in enumerate(operator.inputs) if port != operator.mark_port]
+        if (hint is not None and hint.unordered) or (inputs and all(s in found for s in inputs)):
+            found |= {StreamRef(operator.name, port) for port in range(len(operator.outputs))}
+    return frozenset(found)
+
+
+def ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
+    """The sinks to which order is owed. What is fed back comes in the order of its emission, whatever is said."""
+    free = unordered_streams(graph)
+    return frozenset(s.name for s in graph.sinks if isinstance(s.endpoint, Feed) or s.inputs[0] not in free)
+
+
+def needed(graph: LogicalGraph, operator: Operator, port: int) -> str:
+    """The order that an input port needs."""
+    if isinstance(operator, Sink):
+        return ALL if operator.name in ordered_sinks(graph) else NOTHING
+    if operator.key is None:
+        return NOTHING
+    if port == operator.mark_port or not operator.key:
+        return ALL
+    return f"per {', '.join(operator.port_key(port) or ())}"

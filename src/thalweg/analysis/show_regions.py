@@ -1,0 +1,70 @@
+"""Parallel regions in words: what runs in several channels, what does not and why, and what order costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.analysis.edges import edges
+from thalweg.analysis.regions import form_regions
+from thalweg.ir.operators import Sink
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.regions import Region
+
+
+def regions_text(plan: PhysicalPlan, rules: str) -> list[str]:
+    """Regions with their joints, then every operator that is in none."""
+    formed = form_regions(plan.graph, rules)
+    lines = ["parallel regions" if rules == "thalweg" else f"parallel regions, by the rules of the {rules}"]
+    lines += [line for region in formed.regions for line in _region(region)] or ["  none"]
+    refused = [v for v in formed.verdicts.values() if not v.parallel and not _is_sink(plan, v.operator)]
+    if refused:
+        lines += ["", "not parallelized", *(f"  {v.operator}: {v.reason}" for v in refused)]
+    return lines
+
+
+def order_text(plan: PhysicalPlan) -> list[str]:
+    """Every edge on which order is owed and not free, and how many others there are."""
+    shown = [e for e in edges(plan) if (e.operator, e.port) in plan.wire_of]
+    width = max((len(f"{e.stream} -> {e.operator}") for e in shown), default=0)
+    lines = ["order"] if shown else []
+    for e in shown:
+        name = f"{e.stream} -> {e.operator}"
+        lines.append(f"  {name:<{width}}  needed: {e.needed}; kept: {e.kept}; paid: {e.paid}")
+    return lines
+
+
+def _region(region: Region) -> list[str]:
+    by = "" if region.key is None else f" by {', '.join(region.key)}"
+    asked = "" if region.degree is None else f", degree {region.degree} asked for"
+    return [
+        f"  region {region.number}{by}{asked}: {' '.join(region.operators)}",
+        f"    from a {region.first.kind} to a {region.last.kind}; order: {region.last.strategy}, {region.last.because}",
+    ]
+
+
+def _is_sink(plan: PhysicalPlan, name: str) -> bool:
+    return isinstance(plan.graph.by_name[name], Sink)
+
+
+def regions_json(plan: PhysicalPlan, rules: str) -> dict[str, Any]:
+    formed = form_regions(plan.graph, rules)
+    return {
+        "rules": rules,
+        "regions": [
+            {
+                "operators": list(r.operators),
+                "key": None if r.key is None else list(r.key),
+                "first": {"kind": r.first.kind, "order": r.first.strategy, "because": r.first.because},
+                "last": {"kind": r.last.kind, "order": r.last.strategy, "because": r.last.because},
+                "degree": r.degree,
+            }
+            for r in formed.regions
+        ],
+        "verdicts": [
+            {"operator": v.operator, "parallel": v.parallel, "because": str(v.reason)} for v in formed.verdicts.values()
+        ],
+        "order": [
+            {"stream": str(e.stream), "into": e.operator, "needed": e.needed, "kept": e.kept, "paid": e.paid}
+            for e in edges(plan)
+        ],
+    }

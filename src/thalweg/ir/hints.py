@@ -1,0 +1,20 @@
+"""Hints: what the user wants of the plan for one operator. They never change the answer, but for `unordered`, which
+says that nobody looks at the order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.errors import Where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    where: Where
+    parallel: bool = False
+    degree: int | None = None
+    key: tuple[str, ...] | None = None
+    sequential: bool = False
+    fuse_with: tuple[str, ...] = ()
+    isolate: bool = False
+    unordered: bool = False

@@ -1,0 +1,65 @@
+"""Parallel regions: operators that are replicated together into channels, and why others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from thalweg.ir.facts import Reason
+
+# How a region begins and ends.
+PARALLEL_SOURCE, SPLIT, SHUFFLE = "parallel source", "split", "shuffle"
+MERGE, PARALLEL_SINK = "merge", "parallel sink"
+
+# How the tuples of several channels find their order again.
+ROUND_ROBIN, NUMBERS, NUMBERS_AND_PULSES, NONE = "round-robin", "numbers", "numbers and pulses", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Where tuples enter or leave a region, how their order is kept there, and why so."""
+
+    kind: str
+    strategy: str
+    because: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.strategy}" if self.strategy != NONE else f"{self.kind}, no order"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """`key`: the attributes that route tuples into it, as they are called where they enter; None: any channel will do.
+    `keys`: for each operator that tuples are routed to, the same attributes as it knows them (at its first port)."""
+
+    number: int
+    operators: tuple[str, ...]
+    key: tuple[str, ...] | None
+    keys: Mapping[str, tuple[str, ...]]
+    first: Joint
+    last: Joint
+    degree: int | None = None  # what the user asked for
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.operators
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an operator may run in several channels, and if not, why."""
+
+    operator: str
+    parallel: bool
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Regions:
+    """All regions of a graph, and a verdict for every operator."""
+
+    rules: str
+    regions: tuple[Region, ...]
+    verdicts: Mapping[str, Verdict]
+
+    def of(self, name: str) -> Region | None:
+        return next((region for region in self.regions if name in region), None)
