@@ -119,15 +119,12 @@ def speedups(scratch: Path, tuples: int, rounds: int, steps: tuple[int, ...]) ->
                 write_items(folder, count)
                 graph = make_graph(folder, name, work)
                 one, two = make_plan(graph, degree=1), make_plan(graph, degree=CHANNELS)
+                assert (two.channels, two.reads_in_one) == (CHANNELS, False), "the plan is not parallel"
                 epochs = epochs_of(graph, scratch / f"log {name} {work}")
                 rates: Measured = {"one channel": [], "two channels": []}
                 answers: dict[str, list[Any]] = {}
                 for number, contender in interleaved(list(rates), rounds + 1):
-                    engine = (
-                        LocalEngine(one)
-                        if contender == "one channel"
-                        else ParallelEngine(two, workers=pool, channels=CHANNELS)
-                    )
+                    engine = LocalEngine(one) if contender == "one channel" else ParallelEngine(two, workers=pool)
                     if isinstance(engine, ParallelEngine):
                         engine.prepare()
                     seconds, answers[contender] = run(engine, epochs)
@@ -144,7 +141,7 @@ def start_seconds() -> float:
     app = tw.App("start")
     app.source(tw.beacon(lambda i: {"k": i, "j": i, "n": i}, count=1), Item, name="items").sink(tw.collect())
     began = time.perf_counter()
-    engine = ParallelEngine(make_plan(app.graph()), channels=CHANNELS)
+    engine = ParallelEngine(make_plan(app.graph(), degree=CHANNELS))
     engine.prepare()
     seconds = time.perf_counter() - began
     engine.close()

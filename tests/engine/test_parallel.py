@@ -101,7 +101,8 @@ def test_a_tuple_that_kills_its_worker(tmp_path: Path) -> None:
         assert error.value.operator == "gains"
         assert str(error.value.where).startswith(str(small.app(change)))
         assert str(error.value.found).startswith(found)
-    small.run(degree=2, fuse="none", in_process=False)
+    harmless = (FUNCTION, POISONED.replace("POISON", "os._exit(3)").replace("35", "-35"))
+    small.run("local", harmless, degree=2, fuse="none", in_process=False)
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 
@@ -202,10 +203,10 @@ def test_errors_that_are_no_tuples(pool: Pool, tmp_path: Path) -> None:
 
 
 def test_a_pool_takes_one_plan_after_the_other(pool: Pool) -> None:
-    """With fewer channels than workers, with more workers than the plan has channels, and with state to begin with."""
+    """With as many channels as workers, with fewer, and with state to begin with."""
     expected = answer(LocalEngine(make_plan(summed(200))))
-    for degree, channels in ((2, None), (1, None), (1, 2)):
-        engine = ParallelEngine(make_plan(summed(200), degree=degree), workers=pool, channels=channels)
+    for degree in (2, 1, 2):
+        engine = ParallelEngine(make_plan(summed(200), degree=degree), workers=pool)
         assert answer(engine, 70) == expected
         engine.close()
     plan = make_plan(summed(200), degree=2)
@@ -242,14 +243,14 @@ def two_shuffles(count: int) -> LogicalGraph:
     return app.graph()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_waits_is_bounded(seed: int) -> None:
     """By the blocks that may be on their way, however slow one of the workers is, and however long the epoch."""
-    plan, options = make_plan(two_shuffles(2000), degree=4), ParallelOptions(block_rows=10, window=2)
+    plan, options = make_plan(two_shuffles(600), degree=4), ParallelOptions(block_rows=10, window=2)
     workers = Interleaved(seed)
     engine = ParallelEngine(plan, workers=workers, options=options)
-    assert answer(engine, 2000) == answer(LocalEngine(plan), 2000)
-    (epoch, *_) = cut_all(plan.graph, 2000)
+    assert answer(engine, 600) == answer(LocalEngine(plan), 600)
+    (epoch, *_) = cut_all(plan.graph, 600)
     engine.run_epoch(epoch)
     on_the_way = 2 * 4 * 10  # window × channels × rows of a block
     assert workers.most_waiting <= on_the_way
@@ -294,10 +295,11 @@ def test_strategies_with_several_sources_and_many_tuples_out() -> None:
 
 
 def test_stateless_graphs_in_two_workers(pool: Pool) -> None:
-    """More workers than the plan has channels: blocks in turn, and back in turn."""
+    """Blocks in turn, and back in turn."""
     app, made = numbers(5000)
     made.map(lambda t: {"k": t.n, "n": t.n * t.k}).sink(tw.collect(), name="out")
-    plan = make_plan(app.graph())
-    engine = ParallelEngine(plan, workers=pool, channels=2, options=ParallelOptions(block_rows=100))
-    assert answer(engine, 2000) == answer(LocalEngine(plan), 2000)
+    plan = make_plan(app.graph(), degree=2)
+    assert (plan.channels, strategies(plan)) == (2, {"round-robin"})
+    engine = ParallelEngine(plan, workers=pool, options=ParallelOptions(block_rows=100))
+    assert answer(engine, 600) == answer(LocalEngine(plan), 600)
     engine.close()

@@ -1,4 +1,4 @@
-"""An epoch cut into blocks of consecutive tuples, dealt to the workers in turn.
+"""An epoch cut into blocks of consecutive tuples, dealt in turn to the workers that read.
 
 A worker knows where its next block begins. So behind a block it says that nothing of its will come before that: the
 blocks of others need not wait for its next one.
@@ -34,17 +34,11 @@ class Block:
         return list(epoch.between(self.first, self.last))
 
 
-def blocks_of(epoch: Epoch, rows: int, channel: int, channels: int) -> Iterator[Block]:
-    """The blocks of one worker, in order."""
+def blocks_of(epoch: Epoch, rows: int, channel: int, readers: int) -> Iterator[Block]:
+    """The blocks of one worker, in order: none, if it is not among those that read."""
     end = epoch.base + epoch.tuples
     count = -(-epoch.tuples // rows)
-    for number in range(channel, count, channels):
+    for number in range(channel, count if channel < readers else 0, readers):
         first = epoch.base + number * rows
-        pulse = epoch.base + (number + channels) * rows - 1 if number + channels < count else END
+        pulse = epoch.base + (number + readers) * rows - 1 if number + readers < count else END
         yield Block(number, first, min(first + rows, end), pulse)
-
-
-def first_pulse(epoch: Epoch, rows: int, channel: int) -> int:
-    """What a worker can say before its first block."""
-    first = epoch.base + channel * rows
-    return first - 1 if first < epoch.base + epoch.tuples else END

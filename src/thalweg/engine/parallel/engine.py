@@ -49,10 +49,7 @@ _rounds = count()  # of all engines of this process: they may share workers
 
 
 class ParallelEngine(LocalEngine):
-    """A plan at work in several processes.
-
-    `workers`: a pool that stays with the caller. `channels`: how many of them, if not as many as the plan has.
-    """
+    """A plan at work in several processes. `workers`: a pool that stays with the caller."""
 
     def __init__(
         self,
@@ -60,11 +57,10 @@ class ParallelEngine(LocalEngine):
         state: dict[tuple[int, int], Buckets] | None = None,
         *,
         workers: Workers | None = None,
-        channels: int | None = None,
         options: ParallelOptions | None = None,
     ) -> None:
         super().__init__(plan, state)
-        self.channels = channels or plan.channels
+        self.channels = plan.channels
         self.options = options or ParallelOptions()
         self.own = workers is None
         self.workers: Workers = Pool(self.channels) if workers is None else workers
@@ -93,8 +89,7 @@ class ParallelEngine(LocalEngine):
         self._keep = True
         for done in gather.done:
             for stage, buckets in done.written.items():
-                if done.sender < self.plan.channels:
-                    self.state.setdefault((stage, done.sender), {}).update(buckets)
+                self.state.setdefault((stage, done.sender), {}).update(buckets)
         self.counts, self.most_held = passed.counts, gather.most_held()
         found = gather.sinks()
         return {sink.name: found[self.plan.sink_wire(sink).index] for sink in self.plan.graph.sinks}
@@ -103,7 +98,8 @@ class ParallelEngine(LocalEngine):
         """Start the workers and give them the plan, if that was not done before."""
         if self._loaded:
             return
-        job = Job(self.programs, self.readers, self.channels)
+        readers = 1 if self.plan.reads_in_one else self.channels
+        job = Job(self.programs, self.readers, self.channels, readers)
         stages = range(1, len(self.programs))
         self.workers.load([Load(job, {s: self.state.get((s, c), {}) for s in stages}) for c in range(self.channels)])
         self._loaded = True

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from thalweg.engine.parallel.messages import END, Begin, Done, Go, Part, Sent
 from thalweg.engine.stages import Passed, first_failure
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge
-from thalweg.runtime.ordering.mergers import Item, Merger, Pulse
+from thalweg.runtime.order import gather
+from thalweg.runtime.ordering.mergers import Item, Merger, Pulse, Unordered
 from thalweg.runtime.ordering.queues import Seen
 
 
@@ -72,7 +72,8 @@ class Gather:
         found: dict[int, Frame | None] = {}
         for wire, merger in self.mergers.items():
             items = [*self.out.get(wire, []), *merger.end()]
-            found[wire] = merge([item for item in items if isinstance(item, Frame)])
+            frames = [item for item in items if isinstance(item, Frame)]
+            found[wire] = gather(frames, ordered=not isinstance(merger, Unordered))
         return found
 
     def most_held(self) -> dict[str, int]:

@@ -21,8 +21,9 @@ class Job:
     """A plan as a worker sees it."""
 
     programs: tuple[tuple[Program, ...], ...]
-    readers: Mapping[str, InputReader]
+    inputs: Mapping[str, InputReader]
     channels: int
+    readers: int  # how many of the channels, the first ones, read input
 
 
 # From the driver

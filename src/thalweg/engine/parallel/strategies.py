@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.order import order_layout
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.ir.endpoints import Discard
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source, StreamRef, Union
 from thalweg.ir.plan import PhysicalPlan, Wire
+from thalweg.ir.regions import NONE, NUMBERS, NUMBERS_AND_PULSES, ROUND_ROBIN
 from thalweg.runtime.ordering.mergers import Merger, Numbers, NumbersAndPulses, RoundRobin, Unordered
-
-ROUND_ROBIN, NUMBERS, PULSES, NONE = "round-robin", "numbers", "numbers and pulses", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class SinkJoint:
     """Where the channels of a wire meet. `shared`: several of its tuples may have the same position."""
 
     strategy: str
@@ -35,22 +35,27 @@ class Joint:
         return NumbersAndPulses(channels, first - 1, shared=self.shared)
 
 
-def joints_of(plan: PhysicalPlan) -> dict[int, Joint]:
+def joints_of(plan: PhysicalPlan) -> dict[int, SinkJoint]:
     """By sink wire. Without sub-positions, no two tuples of a stream have the same position."""
     width = order_layout(plan.graph).width
     wires = {plan.sink_wire(sink) for sink in plan.graph.sinks}
-    return {wire.index: Joint(strategy_of(plan, wire), width[wire.stream] > 0) for wire in wires}
+    return {wire.index: SinkJoint(strategy_of(plan, wire), width[wire.stream] > 0) for wire in wires}
 
 
 def strategy_of(plan: PhysicalPlan, wire: Wire) -> str:
-    """The cheapest one that is proven to do: numbers and pulses always does."""
+    """The cheapest one that is proven to do: numbers and pulses always does.
+
+    A region's own strategy (`analysis/joints.py`) speaks of the numbers that enter the region. Here numbers are
+    positions in the epoch, of all sources, and turns are those of the blocks that were read.
+    """
     graph = plan.graph
+    owed = ordered_sinks(graph)
     sinks = [sink for sink in graph.sinks if plan.sink_wire(sink) == wire]
-    if all(isinstance(sink.endpoint, Discard) for sink in sinks):
+    if all(isinstance(sink.endpoint, Discard) or sink.name not in owed for sink in sinks):
         return NONE
     if graph.loops or _exactly_once(graph, facts_of(graph), wire.stream) != {s.name for s in graph.sources}:
-        return PULSES
-    return ROUND_ROBIN if len(plan.stages) == 1 else NUMBERS
+        return NUMBERS_AND_PULSES
+    return ROUND_ROBIN if len(plan.stages) == 1 and not plan.reads_in_one else NUMBERS
 
 
 def _exactly_once(graph: LogicalGraph, facts: Mapping[str, Facts], stream: StreamRef) -> set[str] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from thalweg.engine.buckets import Buckets
-from thalweg.engine.parallel.blocks import Block, blocks_of, first_pulse
+from thalweg.engine.parallel.blocks import Block, blocks_of
 from thalweg.engine.parallel.messages import DRIVER, END, Begin, Done, Go, Job, Load, Part, Sent, ToWorker, Trouble
 from thalweg.engine.parallel.stage import AtWork, StageRun, by_channel, run_in_turn
 from thalweg.engine.stages import Parcel, Passed, run_fed, run_source_pe
@@ -85,7 +85,7 @@ class _EpochRun:
         self.channel, self.limit = worker.channel, begun.limit
         self.passed = Passed()
         self.troubles: list[Trouble] = []
-        self.blocks: deque[Block] = deque(blocks_of(begun.epoch, begun.rows, self.channel, job.channels))
+        self.blocks: deque[Block] = deque(blocks_of(begun.epoch, begun.rows, self.channel, job.readers))
         if begun.fed and not self.blocks:
             self.blocks.append(Block(0, begun.epoch.base, begun.epoch.base, END))
         self.unfed = bool(begun.fed)
@@ -107,8 +107,7 @@ class _EpochRun:
         """The others need not wait for this worker's first block."""
         if self.unfed:
             return []
-        pulse = first_pulse(self.begun.epoch, self.begun.rows, self.channel) if self.blocks else END
-        return self._send(1, [], pulse)
+        return self._send(1, [], self.blocks[0].first - 1 if self.blocks else END)
 
     @property
     def can_work(self) -> bool:
@@ -140,7 +139,7 @@ class _EpochRun:
                 found += self._run_fed()
             self.worker.at_work(first)
             pieces = block.pieces(self.begun.epoch)
-            found += run_source_pe(first, dict(self.job.readers), pieces, self.channel, self.passed)
+            found += run_source_pe(first, dict(self.job.inputs), pieces, self.channel, self.passed)
             self.worker.at_work(None)
             return run_in_turn(others, found, self.passed, self.worker.at_work)
         except Exception as error:
