@@ -55,16 +55,17 @@ gains.sink(tw.collect(), name="kept")
 HOLDING = (
     'quotes = ticks.filter(lambda t: t.kind == "Q")',
     """
-def hold(kind):
+@tw.declare(state="stateless")
+def hold(t):
     import time
 
     while (HERE / "hold").exists():
         (HERE / "held").touch()
         time.sleep(0.01)
-    return kind == "Q"
+    return t.kind == "Q"
 
 
-quotes = ticks.filter(lambda t: hold(t.kind))
+quotes = ticks.filter(hold)
 """,
 )
 SYMBOLS = 8

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import connection
+from multiprocessing import connection, forkserver
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
@@ -39,6 +40,17 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """A Ctrl-C goes to all processes; one that is loading its modules would end with a traceback. Who is started here
+    never sees it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Pool:
     """Workers in processes. They start when they are first needed, and end with the driver, however it ends."""
 
@@ -53,6 +65,8 @@ class Pool:
     def _start(self) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["thalweg.engine.parallel.process", "thalweg.engine.inputs"])
+        with _interrupts_wait():
+            forkserver.ensure_running()
         self.inboxes = [context.Queue() for _ in range(self.size)]
         self.places = context.RawArray("i", [NOWHERE] * self.size)
         environment = dict(os.environ)
@@ -71,11 +85,11 @@ class Pool:
             self.results.append(reader)
 
     def load(self, loads: Sequence[Load]) -> None:
-        if not self.processes:
-            self._start()
         assert len(loads) <= self.size
-        self.job = loads[0].job
         with self._killed_on_errors():
+            if not self.processes:
+                self._start()
+            self.job = loads[0].job
             for channel, message in enumerate(loads):
                 self._send([(channel, message)])
             self._await_answers(range(len(loads)))

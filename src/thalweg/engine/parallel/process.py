@@ -31,6 +31,7 @@ def serve(
 ) -> None:
     """`places`: shared with the driver, where each worker says in which PE it is, for the case that it dies there."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to all processes; the driver decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # it was started with a mask, which it would hand on
     threading.Thread(target=_die_with_the_driver, daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)  # the process that started this one may be older than the driver's
