@@ -34,9 +34,9 @@ class Tick(tw.Tuple):
     volume: int
 
 
-def make_app(folder: Path, last: int | None, sink: Files | Collect) -> tw.App:
-    """`last`: how many trades the VWAP takes; None: all so far."""
-    app = tw.App("bargains")
+def make_app(folder: Path, last: int | None, sink: Files | Collect, app: tw.App | None = None) -> tw.App:
+    """`last`: how many trades the VWAP takes; None: all so far. `app`: of a module that has parameters."""
+    app = app or tw.App("bargains")
     by_symbol = window.running(by="symbol") if last is None else window.sliding(count=last, by="symbol")
     ticks = app.source(tw.files(folder, format="parquet"), Tick)
     trades = ticks.filter(lambda t: t.kind == "T")

@@ -12,4 +12,4 @@ import thalweg as tw
 
 ticks = tw.param("ticks", type=Path, help="the folder that fills")
 found = tw.param("found", type=Path, help="where bargains go")
-app = make_app(ticks, 50, tw.files(found, format="parquet"))
+app = make_app(ticks, 50, tw.files(found, format="parquet"), tw.App("bargains"))

@@ -58,7 +58,9 @@ class Epochs:
     def follow(self, lines: Iterator[str]) -> None:
         for line in lines:
             event = json.loads(line)
-            if event["event"] == "epoch":
+            if "event" not in event:
+                say(line.strip())  # an error
+            elif event["event"] == "epoch":
                 self.total += event["tuples_in"]
                 self.seen.append((time.monotonic(), event["tuples_in"], event["seconds"]))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from thalweg.engine.planned import plan_run
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, run_local
 from thalweg.errors import GraphError, PlanError, did_you_mean
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang.app import App
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value, with_params
-from thalweg.optimize.passes import make_plan
 
 
 def run(
@@ -20,6 +20,7 @@ def run(
     engine: str = "spark",
     degree: int = 1,
     buckets: int | None = None,
+    balance: bool = False,
     fuse: str = "all",
     checkpoint: str | Path | None = None,
     follow: bool = False,
@@ -31,7 +32,8 @@ def run(
 ) -> RunResult:
     """Run an application from a program of your own; `thalweg run` does the same from the shell.
 
-    With `params` the application's module is executed again, with these values.
+    With `params` the application's module is executed again, with these values. `balance` spreads keys over
+    the channels by how often they occur in a sample of the input.
     """
     if is_loading():
         raise GraphError(
@@ -48,7 +50,10 @@ def run(
         master=master,
         conf=conf or {},
     )
-    return run_plan(make_plan(app.graph(), degree=degree, fuse=fuse, buckets=buckets), engine, options)
+    planned = plan_run(
+        app.graph(), degree=degree, fuse=fuse, buckets=buckets, balance=balance, checkpoint=options.checkpoint
+    )
+    return run_plan(planned.plan, engine, options)
 
 
 ENGINES = ("spark", "local")

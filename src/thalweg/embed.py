@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.analysis.verify import verify
+from thalweg.engine.planned import plan_run
 from thalweg.engine.run import RunOptions
 from thalweg.engine.spark.running import SparkRunning
 from thalweg.engine.spark.table import stream_table
@@ -18,7 +19,7 @@ from thalweg.lang.app import App
 from thalweg.lang.inside import Running
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
-from thalweg.optimize.passes import close_degrees, make_plan
+from thalweg.optimize.passes import close_degrees
 
 
 def start(
@@ -34,9 +35,10 @@ def start(
     overwrite: bool,
 ) -> Running:
     _check(app, spark)
-    made = _plan(by_value(app).graph(), degree, fuse, plan)
+    folder = None if checkpoint is None else Path(checkpoint)
+    made = _plan(by_value(app).graph(), degree, fuse, plan, folder)
     options = RunOptions(
-        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint=folder,
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
         overwrite=overwrite,
@@ -58,12 +60,14 @@ def to_dataframe(
     _check(app, spark)
     by_value(app)
     options = RunOptions(checkpoint=Path(checkpoint), follow=follow, max_tuples_per_epoch=max_tuples_per_epoch)
-    return stream_table(spark, make_plan(graph, degree=degree, fuse=fuse), options)
+    return stream_table(spark, _plan(graph, degree, fuse, None, Path(checkpoint)), options)
 
 
-def _plan(graph: LogicalGraph, degree: int, fuse: str, plan: str | Path | None) -> PhysicalPlan:
+def _plan(
+    graph: LogicalGraph, degree: int, fuse: str, plan: str | Path | None, checkpoint: Path | None
+) -> PhysicalPlan:
     if plan is None:
-        return make_plan(graph, degree=degree, fuse=fuse)
+        return plan_run(graph, degree=degree, fuse=fuse, checkpoint=checkpoint).plan
     text = plan.read_text() if isinstance(plan, Path) else plan
     return close_degrees(verify(parse_plan(text, graph)), degree)
 

@@ -46,6 +46,14 @@ BROKEN: list[tuple[str, str, str]] = [
         HEADER.replace("frame_rows=64", "frame_rows=0") + STAGE_0 + STAGE_1 + DEGREES,
         "at least one row",
     ),
+    ("tables_fit", HEADER + STAGE_0 + STAGE_1 + DEGREES + "assign trades 01\n", "trades has a table, and no state"),
+    ("tables_fit", HEADER + STAGE_0 + STAGE_1 + DEGREES + "assign vwap 011\n", "has 3 buckets, and the plan 2"),
+    ("tables_fit", HEADER + STAGE_0 + STAGE_1 + DEGREES + "assign vwap 02\n", "channel 2, and its degree is 2"),
+    (
+        "routes_are_kept",
+        HEADER + STAGE_0 + STAGE_1 + DEGREES + "assign vwap 11\n",
+        "bargains.join needs by symbol over 2, but vwap is partitioned by symbol over 2, by its table",
+    ),
     (
         "tuples_flow_forward",
         HEADER + STAGE_0 + "stage 1\n  pe vwap bargains.filter bargains\nstage 2\n  pe bargains.join\n" + DEGREES,

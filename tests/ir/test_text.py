@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from tests.graphs import bargains, stateless
 from thalweg.errors import PlanError
 from thalweg.ir.plan import OPEN
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
+from thalweg.optimize.balance import Assign
 from thalweg.optimize.passes import make_plan
 
 GOOD = """\
@@ -28,6 +30,25 @@ def test_print_and_parse() -> None:
     assert plan == make_plan(graph, degree=2, frame_rows=64)
     assert print_plan(plan) == GOOD
     assert plan_from_json(plan_as_json(plan), graph) == plan
+
+
+@pytest.mark.parametrize(
+    ("degree", "table", "text"),
+    [
+        (2, (0, 1, 1, 0), "0110"),
+        (36, tuple(range(35, -1, -1)), "zyxwvutsrqponmlkjihgfedcba9876543210"),
+        (37, tuple(range(36, -1, -1)), ",".join(map(str, range(36, -1, -1)))),
+    ],
+)
+def test_tables_print_and_parse(degree: int, table: tuple[int, ...], text: str) -> None:
+    graph = bargains()
+    routing = Assign({"vwap": table, "bargains.join": table})
+    plan = make_plan(graph, degree=degree, buckets=len(table), routing=routing)
+    assert f"assign vwap bargains.join {text}\n" in print_plan(plan)
+    assert f"trades by symbol over {degree}, by its table;" in print_plan(plan)
+    assert parse_plan(print_plan(plan), graph) == plan
+    assert plan_from_json(json.loads(json.dumps(plan_as_json(plan))), graph) == plan
+    assert plan.fingerprint != make_plan(graph, degree=degree, buckets=len(table)).fingerprint
 
 
 def test_comments_and_blank_lines_do_not_count() -> None:
@@ -76,6 +97,10 @@ def test_the_fingerprint_follows_the_content() -> None:
         ("vwap=2", "vwap=0", "line 6: a degree counts channels"),
         ("vwap=2", "vwap=-1", "line 6: not a number: '-1'"),
         ("degree ticks", "degrees ticks", "line 6: cannot read this line"),
+        ("degree ticks=2 vwap=2 bargains.join=2", "assign 01", "line 6: cannot read this line"),
+        ("degree ticks=2 vwap=2 bargains.join=2", "assign vwop 01", "line 6: unknown operator 'vwop'"),
+        ("degree ticks=2 vwap=2 bargains.join=2", "assign vwap 0!", "line 6: not a table: '0!'"),
+        ("degree ticks=2 vwap=2 bargains.join=2", "assign vwap 0,1,", "line 6: not a table: '0,1,'"),
     ],
 )
 def test_what_cannot_be_read(old: str, new: str, message: str) -> None:

@@ -31,6 +31,7 @@ from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
@@ -80,6 +81,19 @@ class PlanChoice:
     rules: str = "thalweg"  # of parallel regions
     uniform: bool = False  # one degree for all regions, the first, as users ask for it; else one for each state
     control: tuple[tuple[int, str, int], ...] = ()  # what the user says: (operator, what, a number)
+    tables: tuple[int, ...] = ()  # the channels of buckets, over and over; none: no tables
+    tables_differ: bool = False  # from operator to operator
+
+    def assign(self, degrees: Mapping[str, int], buckets: int) -> Assign | None:
+        if not self.tables:
+            return None
+        shifts = {name: index if self.tables_differ else 0 for index, name in enumerate(degrees)}
+        return Assign(
+            {
+                name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
+                for name, degree in degrees.items()
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,7 @@ class Case:
             frame_rows=choice.frame_rows,
             rules=choice.rules,
             routes=routes,
+            routing=choice.assign(degrees, buckets),
         )
 
     def __repr__(self) -> str:
@@ -474,6 +489,8 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
         st.sampled_from(("thalweg", "thalweg", "paper")),
         st.booleans(),
         control.controls(),
+        st.one_of(st.just(()), st.lists(st.integers(0, 11), min_size=1, max_size=9).map(tuple)),
+        st.booleans(),
     )
 
 

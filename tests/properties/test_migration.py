@@ -24,7 +24,7 @@ from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch
 from thalweg.engine.loops import fed_back, until_nothing_is_fed
 from thalweg.engine.manifest import Manifest, make_manifest
-from thalweg.engine.migrate import Change, agreed_times, changed, moved_parts
+from thalweg.engine.migrate import Change, agreed_times, changed, moved_parts, rebucketed
 from thalweg.engine.seed import Seed
 from thalweg.engine.stored import stored_in
 from thalweg.ir.graph import LogicalGraph
@@ -37,6 +37,7 @@ from thalweg.runtime.frame import Frame
 seen: Counter[str] = Counter()
 MUST_BE_SEEN = (
     *("more channels", "fewer channels", "more buckets", "fewer buckets", "another fusion", "same degrees"),
+    *("moved into tables", "moved out of tables"),
     *("moved tables", "moved objects", "moved event times", "moved twice", "something fed back at a move"),
     *(f"moved {k}" for k in ("aggregate", "join", "custom", "sort", "dedup", "operator", "loop", "top_k")),
 )
@@ -123,7 +124,8 @@ def _moved(engine: LocalEngine, manifest: Manifest, into: PhysicalPlan, folder: 
     degrees = {o.name: into.degrees[o.name] for o in into.graph.stateful}
     wanted = changed(manifest, Change(degrees, into.buckets))
     assert (wanted.degrees, wanted.routes) == (degrees, {})
-    buckets, _ = moved_parts(state, manifest, wanted)
+    wanted = replace(wanted, assignments=make_manifest(into, "local", ()).assignments)
+    buckets, _ = moved_parts(state, rebucketed(state, wanted), manifest, wanted)
     seed = Seed(folder)
     seed.write(buckets, agreed_times(state, manifest))
     return wanted, seed
@@ -143,6 +145,8 @@ def _count(graph: LogicalGraph, old: PhysicalPlan, new: PhysicalPlan, seed: Seed
         "moved objects": any(isinstance(o, Process) for o in operators.values()),
         "moved event times": bool(seed.times()),
         "something fed back at a move": bool(fed),
+        "moved into tables": bool(new.assignments),
+        "moved out of tables": bool(old.assignments) and not new.assignments,
     }
     seen.update(name for name, holds in facts.items() if holds and parts)
     seen.update({f"moved {o.kind}" for o in operators.values()})

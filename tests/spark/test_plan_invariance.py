@@ -37,6 +37,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
+from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
@@ -165,7 +166,7 @@ def renamed_operator(operator: Operator, prefix: str) -> Operator:
 
 
 def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int) -> PhysicalPlan:
-    """Each graph with the degrees and the fusion of its own case, all of them in the same few stages."""
+    """Each graph with the degrees, tables and fusion of its own case, all of them in the same few stages."""
     together = LogicalGraph("random", tuple(o for graph in graphs for o in graph.operators))
     degrees: dict[str, int] = {}
     groups: dict[str, str] = {}
@@ -177,7 +178,18 @@ def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int
         groups |= group(graph, chosen.fusion, share_stages=several[0].choice.fusion == "all")
     choice = several[0].choice
     buckets = max(degrees.values(), default=1) + choice.more_buckets
-    return make_plan(together, degree=degrees, fuse=Fuse(groups), buckets=buckets, frame_rows=choice.frame_rows)
+    tables: dict[str, tuple[int, ...]] = {}
+    for case, graph in zip(several, graphs, strict=True):
+        given = case.choice.assign({o.name: degrees[o.name] for o in graph.stateful}, buckets)
+        tables |= given.tables if given is not None else {}
+    return make_plan(
+        together,
+        degree=degrees,
+        fuse=Fuse(groups),
+        buckets=buckets,
+        frame_rows=choice.frame_rows,
+        routing=Assign(tables),
+    )
 
 
 def group(graph: LogicalGraph, fusion: str, *, share_stages: bool) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from thalweg.analysis.facts import facts_of
 from thalweg.ir.operators import Operator, Process, Source, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
+from thalweg.ir.tables import Table
 
 
 def partitioning(plan: PhysicalPlan) -> Mapping[StreamRef, Route]:
@@ -46,7 +48,7 @@ def _kept(plan: PhysicalPlan, operator: Operator, output: int, arriving: Mapping
     first = next(iter(routes), STAY)
     if routes == {first} and first.key == ():
         return first
-    if any(not r.key or (len(r.key), r.degree) != (len(first.key or ()), first.degree) for r in routes):
+    if any(not r.key or _spread(r) != _spread(first) for r in routes):
         return STAY
     if not first.key or speaks_for_itself(operator):
         return STAY
@@ -58,7 +60,12 @@ def _kept(plan: PhysicalPlan, operator: Operator, output: int, arriving: Mapping
         if not common:
             return STAY
         names.append(common[0])
-    return Route(tuple(names), first.degree)
+    return replace(first, key=tuple(names))
+
+
+def _spread(route: Route) -> tuple[int, int, Table | None]:
+    """Two routes with this in common send equal keys to the same channel."""
+    return len(route.key or ()), route.degree, route.table
 
 
 def speaks_for_itself(operator: Operator) -> bool:

@@ -97,11 +97,23 @@ def degrees_are_allowed(plan: PhysicalPlan) -> Iterator[str]:
         yield "frames need at least one row"
 
 
+def tables_fit(plan: PhysicalPlan) -> Iterator[str]:
+    """A table belongs to an operator whose state has a key, and gives each bucket one of the operator's channels."""
+    for name, table in plan.assignments.items():
+        if not (name in plan.degrees and plan.graph.by_name[name].key):
+            yield f"{name} has a table, and no state with a key"
+        elif len(table) != plan.buckets:
+            yield f"the table of {name} has {len(table)} buckets, and the plan {plan.buckets}"
+        elif not all(0 <= channel < plan.degrees[name] for channel in table):
+            yield f"the table of {name} names the channel {max(table)}, and its degree is {plan.degrees[name]}"
+
+
 Invariant = Callable[[PhysicalPlan], Iterator[str]]
 
 INVARIANTS: tuple[Invariant, ...] = (
     every_operator_once,  # first: the others look operators up by their place
     degrees_are_allowed,
+    tables_fit,
     tuples_flow_forward,
     sources_start_the_line,
     routes_start_stages,

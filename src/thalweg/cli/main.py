@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,12 +15,25 @@ from thalweg.analysis.safety import check_safety
 from thalweg.analysis.show import facts_json, facts_text
 from thalweg.analysis.verify import verify
 from thalweg.api import check_engine, run_plan
+from thalweg.cli.balance import balance_json, balance_text
 from thalweg.cli.doctor import examine
 from thalweg.cli.load import load_app
 from thalweg.cli.metrics import metrics as metrics_of
 from thalweg.cli.migrate import migration_json, migration_text
 from thalweg.cli.mistakes import print_json, show_error, shown_warnings, usage_error
-from thalweg.cli.options import AppName, Buckets, Debug, Degree, DegreeOrOpen, FuseMode, Json, Params, PlanFile, RuleSet
+from thalweg.cli.options import (
+    AppName,
+    Balanced,
+    Buckets,
+    Debug,
+    Degree,
+    DegreeOrOpen,
+    FuseMode,
+    Json,
+    Params,
+    PlanFile,
+    RuleSet,
+)
 from thalweg.cli.show import progress, show_result
 from thalweg.cli.signals import stopping
 from thalweg.cli.state import chosen, state_json, state_text
@@ -29,16 +43,17 @@ from thalweg.engine.inspect import inspect_checkpoint
 from thalweg.engine.live_table import Tables
 from thalweg.engine.migrate import Change
 from thalweg.engine.migrate import migrate as migrate_checkpoint
+from thalweg.engine.planned import Planned, plan_run
 from thalweg.engine.report import EpochReport
 from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
 from thalweg.engine.stop import Stop
 from thalweg.errors import ThalwegError, UsageError
 from thalweg.explain import cut_invariance, explain, explain_json, explain_steps, steps_json
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import OPEN, PhysicalPlan
+from thalweg.ir.plan import OPEN
 from thalweg.ir.text import parse_plan, plan_as_json
 from thalweg.mermaid import mermaid
-from thalweg.optimize.passes import Observer, Step, close_degrees, make_plan
+from thalweg.optimize.passes import Observer, Step, close_degrees
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -63,13 +78,27 @@ def _plan(
     file: Path | None,
     observe: Observer = lambda step: None,
     buckets: int | None = None,
+    balance: bool = False,
+    checkpoint: Path | None = None,
     rules: str = "thalweg",
-) -> PhysicalPlan:
+) -> Planned:
+    if file is not None and balance:
+        raise UsageError("--plan says how keys are routed", expected="--plan or --balance, not both")
     if file is not None:
         check_safety(graph)
-        return close_degrees(verify(parse_plan(file.read_text(), graph)), degree, buckets)
+        return Planned(close_degrees(verify(parse_plan(file.read_text(), graph)), degree, buckets))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
-    return make_plan(graph, degree=degree, fuse=groups, buckets=buckets, rules=rules, observe=observe)
+    with err.status("counting keys in a sample of the input") if balance else nullcontext():
+        return plan_run(
+            graph,
+            degree=degree,
+            fuse=groups,
+            buckets=buckets,
+            balance=balance,
+            checkpoint=checkpoint,
+            rules=rules,
+            observe=observe,
+        )
 
 
 def _degree(text: str) -> int:
@@ -93,6 +122,7 @@ def run(
     param: Params = None,
     degree: Degree = 1,
     buckets: Buckets = None,
+    balance: Balanced = False,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     rules: RuleSet = "thalweg",
@@ -123,6 +153,8 @@ def run(
 
         thalweg run examples/bargains.py --degree 2
 
+        thalweg run app.py --degree 4 --balance              (keys by how often they occur)
+
         thalweg run app.py --engine local --max-tuples-per-epoch 100000
 
         thalweg run app.py --param threshold=2.5 --param password=@secret.txt
@@ -135,7 +167,10 @@ def run(
     """
     check_engine(engine)
     settings = _pairs(conf, "--conf", "KEY=VALUE")
-    made = _plan(_graph(app, param), degree, fuse, plan, buckets=buckets, rules=rules)
+    planned = _plan(
+        _graph(app, param), degree, fuse, plan, buckets=buckets, balance=balance, checkpoint=checkpoint, rules=rules
+    )
+    made = planned.plan
     console = sys.stderr if json_output else None  # standard output is then for documents
     stop = Stop()
     tables = Tables() if out.is_terminal and not json_output else None
@@ -143,9 +178,10 @@ def run(
         checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop, tables
     )
     if json_output:
-        print_json({"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)})
+        event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}
+        print_json(event | balance_json(planned))
     else:
-        out.print(explain(made), markup=False)
+        out.print(explain(made) + balance_text(planned), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
     how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
     with (
@@ -178,6 +214,7 @@ def explain_command(
     param: Params = None,
     degree: DegreeOrOpen = "1",
     buckets: Buckets = None,
+    balance: Balanced = False,
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     rules: RuleSet = "thalweg",
@@ -187,7 +224,8 @@ def explain_command(
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Show the operators, the plan and what the exchanges carry. Runs nothing.
+    """Show the operators, the plan and what the exchanges carry. Runs nothing; --balance runs a sample of the
+    input, on the local engine, and shows what the heaviest channel gets.
 
     Examples:
 
@@ -196,6 +234,8 @@ def explain_command(
         thalweg explain app.py --fuse none --json
 
         thalweg explain app.py --degree 4 --verbose
+
+        thalweg explain app.py --degree 4 --balance
 
         thalweg explain app.py --mermaid > plan.mmd
 
@@ -206,14 +246,16 @@ def explain_command(
     if as_mermaid and (json_output or verbose or facts):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
     steps: list[Step] = []
-    made = _plan(_graph(app, param), _degree(degree), fuse, plan, steps.append, buckets, rules)
+    planned = _plan(_graph(app, param), _degree(degree), fuse, plan, steps.append, buckets, balance, rules=rules)
+    made = planned.plan
     if as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
-        more = {"passes": steps_json(steps)} if verbose else {}
-        print_json({**explain_json(made, rules), **more, **({"facts": facts_json(made.graph)} if facts else {})})
+        more: dict[str, Any] = {"passes": steps_json(steps)} if verbose else {}
+        more |= {"facts": facts_json(made.graph)} if facts else {}
+        print_json({**explain_json(made, rules), **balance_json(planned), **more})
     else:
-        out.print(explain(made, rules), end="", markup=False)
+        out.print(explain(made, rules) + balance_text(planned), end="", markup=False)
         if facts:
             out.print(f"\n{facts_text(made.graph)}", end="", markup=False)
         if verbose:
@@ -318,6 +360,9 @@ def migrate(
     buckets: Annotated[
         int | None, typer.Option(help="buckets of the state; by default what a run of that degree has", min=1)
     ] = None,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="spread the stored keys evenly over the channels, whatever their hashes")
+    ] = False,
     engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default the same")] = None,
     json_output: Json = False,
     debug: Debug = False,
@@ -333,12 +378,14 @@ def migrate(
 
         thalweg migrate state/ wide/ --degree 2 --buckets 64
 
+        thalweg migrate state/ even/ --degree 4 --balance
+
         thalweg migrate state/ on-spark/ --engine spark --json
     """
     if engine is not None:
         check_engine(engine)
     with err.status("looking at the checkpoint") as status:
-        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine), status.update)
+        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine, balance), status.update)
     if json_output:
         print_json(migration_json(done))
         return

@@ -26,6 +26,8 @@ def migration_text(done: Migration, new: Path) -> Iterator[str]:
         yield "  no operator keeps state"
     for state in done.operators:
         yield f"  {state.name}: {state.keys:,} keys, {state.size:,} bytes; degree {_pair(*state.degree)}{_why(state)}"
+    if wanted.assignments:
+        yield f"  keys go to channels by table: {', '.join(wanted.assignments)}"
     yield f"{done.folders[0]} is kept and cannot be started any more"
     yield f"go on with: {command(wanted, new)}"
 
@@ -61,6 +63,7 @@ def migration_json(done: Migration) -> dict[str, Any]:
         "channels": [old.channels, wanted.channels],
         "buckets": [old.buckets, wanted.buckets],
         "engine": [old.engine, wanted.engine],
+        "balanced": list(wanted.assignments),
         "operators": [
             {"name": s.name, "keys": s.keys, "bytes": s.size, "degree": list(s.degree), "keyed": s.keyed}
             for s in done.operators

@@ -25,7 +25,18 @@ RuleSet = Annotated[
     ),
 ]
 Buckets = Annotated[
-    int | None, typer.Option(help="buckets of the state, at least one per channel; by default one per channel", min=1)
+    int | None,
+    typer.Option(
+        help="buckets of the state, at least one per channel; by default one per channel, 64 with --balance", min=1
+    ),
+]
+Balanced = Annotated[
+    bool,
+    typer.Option(
+        "--balance",
+        help="spread keys over the channels by how often they occur in the first 200,000 tuples; "
+        "fixed from the first start on a checkpoint",
+    ),
 ]
 FuseMode = Annotated[
     str,

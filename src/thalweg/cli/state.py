@@ -17,6 +17,7 @@ def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str
     """Lines for people."""
     manifest = found.manifest
     spread = f"{manifest.channels} channels, {manifest.buckets} buckets"
+    spread += ", keys by table" if manifest.assignments else ""
     yield f"application {manifest.app}, engine {manifest.engine}, {spread}"
     yield (
         f"  {found.epochs_done} epochs done of {found.epochs_logged} in the input log: "
@@ -65,6 +66,7 @@ def state_json(found: Inspection, operators: list[OperatorState], key: tuple[str
         "engine": manifest.engine,
         "channels": manifest.channels,
         "buckets": manifest.buckets,
+        "assignments": dict(manifest.assignments),
         "params": dict(manifest.params),
         "epochs": {"done": found.epochs_done, "logged": found.epochs_logged},
         "input": {"tuples": found.tuples, "files": found.files},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.row_endpoints import ROWS
 from thalweg.ir.text import print_plan
+from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
@@ -66,14 +67,14 @@ def _at_once(source: Source) -> Source:
             f"no sample can be taken of {source.name}: a connection's lines can be read only once",
             operator=source.name,
             where=source.where,
-            hint="record some lines in a file, and check with tw.files(…) in its place",
+            hint="record some lines in a file, and take the sample from tw.files(…) in its place",
         )
     if isinstance(source.endpoint, ROWS):
         raise PlanError(
             f"no sample can be taken of {source.name}: only a run on Spark reads it",
             operator=source.name,
             where=source.where,
-            hint="write some of it into files, and check with tw.files(…) in its place",
+            hint="write some of it into files, and take the sample from tw.files(…) in its place",
         )
     if isinstance(source.endpoint, Beacon):
         return replace(source, endpoint=replace(source.endpoint, rate_per_s=None))
@@ -92,7 +93,14 @@ def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Physica
         degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful}
         buckets = max([1, *degrees.values()]) + chance.randrange(6)
         frame_rows = chance.choice([1_000, 10_000, 100_000])
-        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows)
+        routing = Assign(_random_tables(degrees, buckets, chance)) if chance.random() < 0.5 else None
+        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows, routing=routing)
+
+
+def _random_tables(degrees: Mapping[str, int], buckets: int, chance: random.Random) -> dict[str, tuple[int, ...]]:
+    """Operators of the same degree get the same: others could not share a PE."""
+    tables = {d: tuple(chance.randrange(d) for _ in range(buckets)) for d in sorted(set(degrees.values()))}
+    return {name: tables[degree] for name, degree in degrees.items()}
 
 
 def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | None:

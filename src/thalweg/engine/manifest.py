@@ -17,6 +17,7 @@ from thalweg.ir.endpoints import identity
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, state_fingerprint
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.tables import Table, read_table, table_text
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
 
@@ -45,7 +46,12 @@ class Manifest:
     version: int = MANIFEST_VERSION
     inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to a state, if not by its whole key
+    assignments: Mapping[str, str] = field(default_factory=dict)  # the plan's tables (`ir.tables`)
     first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
+
+    def tables(self) -> dict[str, Table]:
+        """The channel of each bucket, by operator; of others it is bucket % degree."""
+        return {name: read_table(text) for name, text in self.assignments.items()}
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=2).encode()
@@ -80,6 +86,7 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         plan=print_plan(plan),
         inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
         params=dict(plan.graph.params),
+        assignments={name: table_text(table) for name, table in plan.assignments.items()},
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
         routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
     )
@@ -143,6 +150,11 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
         before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
         hint = f"--buckets {old.buckets}, or {_MIGRATE} --buckets {new.buckets}"
         yield "the number of channels and buckets changed", before, now, hint
+    for name in old.degrees:
+        before, now = (m.assignments.get(name, "bucket % degree") for m in (old, new))
+        if before != now:
+            hint = f"start without --plan, or with the table of the checkpoint in it; or {_MIGRATE} --balance"
+            yield f"the keys of {name}, which has state, are routed by another table", before, now, hint
 
 
 def _stages(manifest: Manifest) -> str:

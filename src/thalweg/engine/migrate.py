@@ -22,6 +22,8 @@ from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.storage import is_leftover, remove_all, write_atomically
 from thalweg.engine.stored import StoredState, stored_state
 from thalweg.errors import CheckpointError
+from thalweg.ir.tables import plain_table, table_text
+from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, lighter_table
 from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
 from thalweg.runtime.describe import Part
 from thalweg.runtime.rebucket import rebucket
@@ -36,6 +38,7 @@ class Change:
     degree: int | Mapping[str, int] | None = None
     buckets: int | None = None
     engine: str | None = None
+    balance: bool = False  # spread the stored keys evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,16 @@ def migrate(old: Path, new: Path, change: Change, say: Say = lambda what: None) 
         with _locked(target):
             move = Move(uuid.uuid4().hex, manifest.run, str(source.folder), str(target.folder))
             _clear(target.folder, move)
-            return _move(move, (source, target), (manifest, wanted), say)
+            return _move(move, (source, target), (manifest, wanted), say, balance=change.balance)
 
 
 def _move(
-    move: Move, folders: tuple[Checkpoint, Checkpoint], manifests: tuple[Manifest, Manifest], say: Say
+    move: Move,
+    folders: tuple[Checkpoint, Checkpoint],
+    manifests: tuple[Manifest, Manifest],
+    say: Say,
+    *,
+    balance: bool,
 ) -> Migration:
     (source, target), (manifest, wanted) = folders, manifests
     say("reading the state")
@@ -85,7 +93,10 @@ def _move(
     epochs = list(source.log)
     if state.epochs and epochs[state.epochs - 1].final:
         raise _ended(source.folder)
-    buckets, moved = moved_parts(state, manifest, wanted, say)
+    contents = rebucketed(state, wanted, say)
+    if balance:
+        wanted = balanced(wanted, contents)
+    buckets, moved = moved_parts(state, contents, manifest, wanted)
     times = agreed_times(state, manifest)
     say("writing the new checkpoint")
     begin(move)
@@ -105,8 +116,9 @@ def changed(manifest: Manifest, change: Change) -> Manifest:
         channels = manifest.channels
     elif isinstance(change.degree, int):
         channels = max(channels, change.degree)  # sources may be read in so many
-    same = degrees == dict(manifest.degrees)
-    buckets = change.buckets or (manifest.buckets if same else BUCKETS_PER_CHANNEL * channels)
+    same = degrees == dict(manifest.degrees) and not change.balance
+    per_channel = BALANCED_BUCKETS_PER_CHANNEL if change.balance else BUCKETS_PER_CHANNEL
+    buckets = change.buckets or (manifest.buckets if same else per_channel * channels)
     if buckets < channels:
         raise CheckpointError(
             "a channel needs a bucket of its own", expected=f"{channels} buckets or more", found=str(buckets)
@@ -121,6 +133,11 @@ def changed(manifest: Manifest, change: Change) -> Manifest:
         labels=balanced_labels(channels) if engine == "spark" else (),
         stages=None,
         plan="",
+        assignments={
+            name: table
+            for name, table in manifest.assignments.items()
+            if (degrees[name], buckets) == (manifest.degrees[name], manifest.buckets)
+        },
     )
 
 
@@ -135,21 +152,48 @@ def _degrees(manifest: Manifest, change: Change) -> dict[str, int]:
     return {name: change.degree if manifest.keys[name] else 1 for name in manifest.degrees}
 
 
+Contents = dict[str, dict[int, bytes]]  # by operator: its part of each new bucket
 Parts = dict[tuple[int, int], list[tuple[str, bytes]]]
 
 
+def rebucketed(state: StoredState, wanted: Manifest, say: Say = lambda what: None) -> Contents:
+    contents: Contents = {}
+    for name in wanted.degrees:
+        say(f"moving the keys of {name}")
+        contents[name] = rebucket(name, [stored.part for stored in state.of(name)], wanted.buckets)
+    return contents
+
+
+def balanced(wanted: Manifest, contents: Contents) -> Manifest:
+    """The manifest with tables that spread the stored keys. Operators with the same key and degree get the same: there
+    is no graph here to say which of them could share a PE."""
+    tables: dict[str, str] = {}
+    keyed = [name for name, degree in wanted.degrees.items() if wanted.keys[name] and degree > 1]
+    groups = {name: (tuple(wanted.keys[name].items()), wanted.degrees[name]) for name in keyed}
+    for group in dict.fromkeys(groups.values()):
+        names = [name for name in keyed if groups[name] == group]
+        loads = [0] * wanted.buckets
+        for name in names:
+            for bucket, data in contents[name].items():
+                loads[bucket] += Part(name, data).keys() or 0
+        table = lighter_table(loads, group[1])
+        tables |= dict.fromkeys(names, table_text(table)) if table is not None else {}
+    return replace(wanted, assignments=tables)
+
+
 def moved_parts(
-    state: StoredState, manifest: Manifest, wanted: Manifest, say: Say = lambda what: None
+    state: StoredState, contents: Contents, manifest: Manifest, wanted: Manifest
 ) -> tuple[Parts, tuple[MovedState, ...]]:
-    """The parts of all operators by their new channel and bucket."""
+    """The parts of all operators by their new channel and bucket: where the new manifest routes their keys."""
     found: Parts = {}
     moved: list[MovedState] = []
+    tables = wanted.tables()
     for name, degree in wanted.degrees.items():
-        say(f"moving the keys of {name}")
         parts = [stored.part for stored in state.of(name)]
+        table = tables.get(name) or plain_table(wanted.buckets, degree)
         keys = 0
-        for bucket, data in rebucket(name, parts, wanted.buckets).items():
-            found.setdefault((bucket % degree, bucket), []).append((name, data))
+        for bucket, data in contents[name].items():
+            found.setdefault((table[bucket], bucket), []).append((name, data))
             keys += Part(name, data).keys() or 0
         before = sum(part.keys() or 0 for part in parts)
         if keys != before:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
+from thalweg.ir.tables import Table
 
 DEFAULT_FRAME_ROWS = 262_144
 OPEN = -1  # a degree that is chosen when the plan is run
@@ -31,10 +32,13 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class Route:
     """How tuples find their channel: by key over `degree` channels, with an empty key in turn (of one: to channel 0);
-    or, without a key, by going to each of `degree` channels (marks do) or, with degree 0, by staying in theirs."""
+    or, without a key, by going to each of `degree` channels (marks do) or, with degree 0, by staying in theirs.
+
+    `table` has the channel of each bucket of keys; None: bucket % degree."""
 
     key: tuple[str, ...] | None
     degree: int
+    table: Table | None = None
 
     def __str__(self) -> str:
         if self.key is None:
@@ -42,7 +46,8 @@ class Route:
         if self.degree == 1:
             return "to channel 0"
         how = f"by {', '.join(self.key)}" if self.key else "in turn"
-        return f"{how} over {'as many as asked for' if self.degree == OPEN else self.degree}"
+        over = "as many as asked for" if self.degree == OPEN else str(self.degree)
+        return f"{how} over {over}" + (", by its table" if self.table is not None else "")
 
 
 STAY = Route(None, 0)
@@ -73,6 +78,7 @@ class PhysicalPlan:
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    assignments: Mapping[str, Table] = field(default_factory=dict)  # by keyed operator: the channel of each bucket
 
     @cached_property
     def channels(self) -> int:
@@ -108,7 +114,10 @@ class PhysicalPlan:
         if not self.is_routed(operator):
             return STAY
         degree = self.degrees[operator.name]
-        return TO_FIRST if degree == 1 else Route(self.key_into(operator, port), degree)
+        if degree == 1:
+            return TO_FIRST
+        key = self.key_into(operator, port)
+        return Route(key, degree, self.assignments.get(operator.name) if key else None)
 
     def key_into(self, operator: Operator, port: int) -> tuple[str, ...] | None:
         """The attributes of a port's tuples that route them; None: marks, which go everywhere."""

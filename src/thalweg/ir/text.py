@@ -7,7 +7,8 @@ stage 1                      # exchange: trades by symbol over 2; quotes by symb
   pe vwap bargains.join bargains.filter bargains
 degree ticks=2 vwap=2 bargains.join=2
 
-`degree vwap=open` leaves a degree to the run. `key vwap=symbol`: a part of its key routes its tuples.
+`degree vwap=open` leaves a degree to the run. `key vwap=symbol`: a part of its key routes its tuples. Where keys are
+balanced, the channel of each bucket: `assign vwap bargains.join 01101001` (`ir.tables`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import OPEN, PE, PhysicalPlan, Stage
+from thalweg.ir.tables import Table, read_table, table_text
 
 _OPEN = "open"
 
@@ -32,6 +34,9 @@ def print_plan(plan: PhysicalPlan) -> str:
         lines.append("degree " + " ".join(f"{name}={_shown(degree)}" for name, degree in plan.degrees.items()))
     if plan.keys:
         lines.append("key " + " ".join(f"{name}={','.join(key)}" for name, key in plan.keys.items()))
+    for table in dict.fromkeys(plan.assignments.values()):
+        names = [name for name, other in plan.assignments.items() if other == table]
+        lines.append(f"assign {' '.join(names)} {table_text(table)}")
     return "\n".join(lines) + "\n"
 
 
@@ -57,6 +62,7 @@ def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
     stages: list[list[PE]] = []
     degrees: dict[str, int] = {}
     keys: dict[str, tuple[str, ...]] = {}
+    assignments: dict[str, Table] = {}
     for number, raw in enumerate(source.splitlines(), 1):
         words = raw.split("#")[0].split()
         match words:
@@ -78,13 +84,14 @@ def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
                 }
             case ["key", *pairs]:
                 keys |= {_known(number, raw, graph, name): tuple(value.split(",")) for name, value in map(_pair, pairs)}
+            case ["assign", *names, table] if names:
+                assignments |= {_known(number, raw, graph, name): _table(number, raw, table) for name in names}
             case _:
-                raise _error(number, raw, "cannot read this line", "plan, stage, pe, degree or key")
+                raise _error(number, raw, "cannot read this line", "plan, stage, pe, degree, key or assign")
     if not header.keys() >= {"buckets", "frame_rows"}:
         raise _error(1, source.partition("\n")[0], "the header is incomplete", "plan NAME buckets=N frame_rows=N")
-    return PhysicalPlan(
-        graph, tuple(Stage(tuple(pes)) for pes in stages), degrees, header["buckets"], header["frame_rows"], keys
-    )
+    lined = tuple(Stage(tuple(pes)) for pes in stages)
+    return PhysicalPlan(graph, lined, degrees, header["buckets"], header["frame_rows"], keys, assignments)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -103,6 +110,13 @@ def _degree(line: int, raw: str, text: str) -> int:
     if degree == 0:
         raise _error(line, raw, "a degree counts channels", "1 or more, or open")
     return degree
+
+
+def _table(line: int, raw: str, text: str) -> Table:
+    try:
+        return read_table(text)
+    except ValueError:
+        raise _error(line, raw, f"not a table: {text!r}", "a digit per bucket, or numbers with commas") from None
 
 
 def _known(line: int, raw: str, graph: LogicalGraph, name: str) -> str:
@@ -128,6 +142,7 @@ def plan_as_json(plan: PhysicalPlan) -> Mapping[str, Any]:
         "stages": [{"pes": [list(pe.operators) for pe in stage.pes]} for stage in plan.stages],
         "degrees": {name: _OPEN if degree == OPEN else degree for name, degree in plan.degrees.items()},
         "keys": {name: list(key) for name, key in plan.keys.items()},
+        "assignments": {name: table_text(table) for name, table in plan.assignments.items()},
         "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in plan.wires],
         "sinks": [sink.name for sink in plan.graph.sinks],
     }
@@ -141,4 +156,5 @@ def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Physical
         document["buckets"],
         document["frame_rows"],
         {name: tuple(key) for name, key in document["keys"].items()},
+        {name: read_table(table) for name, table in document["assignments"].items()},
     )

@@ -10,6 +10,7 @@ from thalweg.analysis.safety import check_safety
 from thalweg.analysis.verify import verify
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.optimize.balance import Assign, Balance
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.fuse import Fuse, one_by_one
 from thalweg.optimize.hints import check_hints, with_hints
@@ -50,6 +51,7 @@ def make_plan(
     frame_rows: int = DEFAULT_FRAME_ROWS,
     rules: str = "thalweg",
     routes: Mapping[str, tuple[str, ...]] | None = None,
+    routing: Balance | Assign | None = None,
     observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
     """A verified plan of a graph that can be run by any. `degree` OPEN: it is chosen when the plan is run. `routes`:
@@ -59,6 +61,7 @@ def make_plan(
     passes: tuple[Pass, ...] = (
         Parallelize(rules, routes),  # routes decide where exchanges stand, and no PE spans an exchange
         ChooseDegrees(degree, buckets, rules),
+        *((routing,) if routing is not None else ()),  # tables decide it, too: equal keys meet only by equal tables
         Fuse(with_hints(fusion.groups, graph)),
     )
     plan = run_passes(one_by_one(graph, frame_rows), passes, observe)

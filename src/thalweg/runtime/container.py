@@ -44,7 +44,7 @@ from thalweg.runtime.counts import Counts
 from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame, Sub, join_frames
 from thalweg.runtime.kernels import Fallback
-from thalweg.runtime.keys import buckets_of, keys_of
+from thalweg.runtime.keys import buckets_of, channels_of, keys_of
 from thalweg.runtime.order import merge, slices
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.process import Ports, ProcessRun
@@ -468,7 +468,7 @@ class Container:
 
     def _emit_by_key(self, wire: int, frame: Frame, route: Route) -> None:
         keys = keys_of([frame.columns[n] for n in route.key or ()], len(frame))
-        channels = (buckets_of(keys.distinct, self.program.buckets) % route.degree)[keys.codes]
+        channels = channels_of(buckets_of(keys.distinct, self.program.buckets), route)[keys.codes]
         self._spread(wire, frame, channels, route.degree)
 
     def _spread(self, wire: int, frame: Frame, channels: Array, degree: int) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.ir.canonical import canonical
+from thalweg.ir.plan import Route
 from thalweg.runtime.columns import Array, Coded, Column
 
 HASH_VERSION = 1
@@ -96,6 +97,11 @@ def _pack(parts: Sequence[Keys], row: int) -> bytes:
 
 def buckets_of(distinct: pa.Array, buckets: int) -> npt.NDArray[np.int64]:
     return (stable_hash(distinct) % np.uint64(buckets)).astype(np.int64)
+
+
+def channels_of(buckets: npt.NDArray[np.int64], route: Route) -> npt.NDArray[np.int64]:
+    """The channels to which a route by key sends these buckets."""
+    return buckets % route.degree if route.table is None else np.array(route.table, np.int64)[buckets]
 
 
 def stable_hash(distinct: pa.Array) -> npt.NDArray[np.uint64]:

@@ -12,6 +12,7 @@ from thalweg.analysis.program.notes import Notes, Place
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store
 from thalweg.analysis.program.tables import CONTAINERS
 from thalweg.analysis.program.values import (
+    ATOMS,
     NOTHING,
     PLAIN,
     SCALARS,
@@ -94,22 +95,33 @@ class Machine:
         self.notes.effect(kind, self.reason(text, node))
 
     def unknown(self, text: str, node: ast.AST, *given: Value) -> Value:
-        """Code that cannot be followed: it may do anything with what it is given."""
-        self.effect(UNKNOWN_CALL, text, node)
+        """Code that cannot be followed: it may do anything with what it is given. What lies in the key's own state is
+        data, by contract: what is done with it alone changes at most that state."""
+        own = self._is_own_data(given)
+        if not own:
+            self.effect(UNKNOWN_CALL, text, node)
         roots: frozenset[Root] = frozenset()
         for item in self.reach(given):
             if isinstance(item, Row):
                 self.notes.read(item.port, None)
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
-                self.put(item, ELEMENTS, UNKNOWN)
+                self.put(item, ELEMENTS, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
+            if isinstance(item, Anything):
+                roots |= item.roots
             if isinstance(item, Known | Part) and item.root is not None:
                 roots |= {item.root}
                 self._expose(item, self.reason(text, node))
         return frozenset((Anything(roots),))
+
+    def _is_own_data(self, given: Sequence[Value]) -> bool:
+        """Whether there is something of the state among these, and beside it only values and what this code made."""
+        items = self.reach(given)
+        own = [item for item in items if _is_of_state(item)]
+        return bool(own) and all(_is_of_state(i) or isinstance(i, Of | Given | Row | New) or _is_atom(i) for i in items)
 
     def _expose(self, item: Known | Part, reason: Reason) -> None:
         """Code that cannot be followed gets an object from outside."""
@@ -246,3 +258,13 @@ class Machine:
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
         return seen
+
+
+def _is_of_state(item: Item) -> bool:
+    if isinstance(item, Anything):
+        return item.roots == {STATE}
+    return isinstance(item, Known | Part) and item.root == STATE
+
+
+def _is_atom(item: Item) -> bool:
+    return isinstance(item, Known) and isinstance(item.value, ATOMS)

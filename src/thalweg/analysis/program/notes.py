@@ -35,12 +35,15 @@ class Notes:
         return Notes(reads=self.reads, writes_state=self.writes_state, reads_time=self.reads_time, emitted=self.emitted)
 
     def with_more(self, part: Notes, kept: tuple[str, ...] | None) -> Notes:
-        """What was found in a part that is declared stateless, or to have these effects: it hides what it changes."""
+        """What was found in a part that is declared stateless, or to have these effects. What it sees is its own
+        affair; what it changes may be seen by code of which nothing is declared."""
         for effect in part.effects:
             if effect.kind in kept if kept is not None else effect.kind not in NOT_STATELESS:
                 self.effects.setdefault(effect)
         self.writes_state, self.reads_time = part.writes_state, part.reads_time
         self.hidden = self.hidden or part.hidden
+        self.changed |= part.changed
+        self.exposed |= part.exposed
         return self
 
     def changes(self, place: Place, reason: Reason) -> None:
