@@ -1,6 +1,6 @@
 """The parallel engine gives the reference's answer, in whatever order its channels hear of each other.
 
-Thousands of cases run with workers that are driven in one process, in random order; some dozens with real processes.
+Hundreds of cases run with workers that are driven in one process, in random order; some dozens with real processes.
 THALWEG_CASES sets the number of cases, as in test_plan_invariance.py.
 """
 
@@ -40,7 +40,7 @@ def compare(ready: Prepared, expected: Outcome, found: Outcome) -> None:
     assert count_difference(ready.graph, expected, found) is None
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 4))
+@settings(SETTINGS, max_examples=max(50, CASES // 10))
 @given(cases(), options, st.integers(0, 2**32))
 def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) -> None:
     with prepared(case) as ready:
@@ -51,7 +51,7 @@ def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) ->
         compare(ready, expected, run_engine(engine, ready.epochs))
 
 
-@settings(SETTINGS, max_examples=max(30, CASES // 12))
+@settings(SETTINGS, max_examples=max(30, CASES // 30))
 @given(cases(failing=True), options, st.integers(0, 2**32))
 def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -> None:
     with prepared(case) as ready:
