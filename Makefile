@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark bench-soak clean
+.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-soak clean
 
 setup: .venv/ready
 
@@ -56,6 +56,9 @@ bench-kernels: setup
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py
 	$(BIN)/python benchmarks/spark/keys.py
+
+bench-ordering: setup
+	$(BIN)/python benchmarks/ordering/bench.py
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py

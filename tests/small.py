@@ -55,16 +55,17 @@ gains.sink(tw.collect(), name="kept")
 HOLDING = (
     'quotes = ticks.filter(lambda t: t.kind == "Q")',
     """
-def hold(kind):
+@tw.declare(state="stateless")
+def hold(t):
     import time
 
     while (HERE / "hold").exists():
         (HERE / "held").touch()
         time.sleep(0.01)
-    return kind == "Q"
+    return t.kind == "Q"
 
 
-quotes = ticks.filter(lambda t: hold(t.kind))
+quotes = ticks.filter(hold)
 """,
 )
 SYMBOLS = 8
@@ -128,10 +129,16 @@ class Small:
         degree: int = 2,
         fuse: str = "all",
         overwrite: bool = False,
+        in_process: bool = True,
         watch: Callable[[EpochReport], None] = lambda report: None,
     ) -> RunResult:
         options = RunOptions(
-            self.checkpoint, max_tuples_per_epoch=PER_EPOCH, interval_s=0.05, overwrite=overwrite, master="local[2]"
+            self.checkpoint,
+            max_tuples_per_epoch=PER_EPOCH,
+            interval_s=0.05,
+            overwrite=overwrite,
+            master="local[2]",
+            in_process=in_process,  # hundreds of runs of some dozen tuples each are no work for processes
         )
         return run_plan(make_plan(self.graph(*changes), degree=degree, fuse=fuse), engine, options, watch)
 

@@ -44,7 +44,11 @@ def graph_in(folder: Path, example: Example) -> LogicalGraph:
 
 
 def run(plan: PhysicalPlan, checkpoint: Path, per_epoch: int = 1000) -> RunResult:
-    return run_local(plan, RunOptions(checkpoint, max_tuples_per_epoch=per_epoch, overwrite=True), lambda report: None)
+    return run_local(
+        plan,
+        RunOptions(checkpoint, max_tuples_per_epoch=per_epoch, overwrite=True, in_process=True),
+        lambda report: None,
+    )
 
 
 def page_text(graph: LogicalGraph, result: RunResult) -> str:

@@ -13,8 +13,6 @@ from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
 
-EVENTS: list[str] = []
-
 
 class Number(tw.Tuple):
     k: str
@@ -24,12 +22,19 @@ class Number(tw.Tuple):
 class Model(tw.Operator):
     """Uses something that is expensive to make."""
 
+    def __init__(self, log: str) -> None:
+        self.log = log
+
     def setup(self) -> int:
-        EVENTS.append("setup")
+        self._say("setup")
         return 10
 
     def close(self, resource: Any) -> None:
-        EVENTS.append(f"close {resource}")
+        self._say(f"close {resource}")
+
+    def _say(self, event: str) -> None:
+        with open(self.log, "a") as file:  # from whatever process
+            file.write(f"{event}\n")
 
     def process(self, t: Any, port: int) -> None:
         self.submit(Number(t.k, t.i * self.resource))
@@ -81,15 +86,16 @@ def stop_after_two(report: EpochReport) -> None:
         raise Stop
 
 
-def run(code: tw.Operator, checkpoint: Path, watch: Any = lambda report: None) -> list[int]:
-    plan = make_plan(app_with(code).graph(), degree=2)
+def run(code: tw.Operator, checkpoint: Path, watch: Any = lambda report: None, degree: int = 2) -> list[int]:
+    plan = make_plan(app_with(code).graph(), degree=degree)
     return [row[1] for row in run_local(plan, RunOptions(checkpoint, max_tuples_per_epoch=3), watch).tuples()]
 
 
-def test_setup_once_per_worker_and_close_at_the_end(tmp_path: Path) -> None:
-    EVENTS.clear()
-    assert run(Model(), tmp_path / "checkpoint") == [10 * i for i in range(12)]
-    assert EVENTS == ["setup", "close 10"]
+@pytest.mark.parametrize("degree", [1, 3])
+def test_setup_once_per_worker_and_close_at_the_end(tmp_path: Path, degree: int) -> None:
+    log = tmp_path / "log"
+    assert run(Model(str(log)), tmp_path / "checkpoint", degree=degree) == [10 * i for i in range(12)]
+    assert sorted(log.read_text().split("\n")) == ["", *["close 10"] * degree, *["setup"] * degree]
 
 
 def renamed(cls: type[Any]) -> type[Any]:

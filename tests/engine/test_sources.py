@@ -62,7 +62,8 @@ def run(
     follow: bool = False,
     per_epoch: int = PER_EPOCH,
 ) -> RunResult:
-    options = RunOptions(checkpoint, follow=follow, max_tuples_per_epoch=per_epoch, interval_s=0.05)
+    # In this process: some tests run it in a fork of theirs, which cannot use the server that forks workers.
+    options = RunOptions(checkpoint, follow, per_epoch, interval_s=0.05, in_process=True)
     return run_local(make_plan(app.graph(), degree=2), options, watch)
 
 

@@ -67,8 +67,10 @@ def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, numbe
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 
-def test_the_second_one_stops_at_once(small: Small, tmp_path: Path) -> None:
-    with held(small) as process:
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_second_one_stops_at_once(small: Small, tmp_path: Path, degree: int) -> None:
+    """With several channels the driver waits for its workers, one of which stays in its function."""
+    with held(small, "--degree", str(degree)) as process:
         assert process.stderr is not None
         process.send_signal(signal.SIGINT)
         assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
@@ -78,7 +80,7 @@ def test_the_second_one_stops_at_once(small: Small, tmp_path: Path) -> None:
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
     (small.folder / "hold").unlink()
-    small.run()
+    small.run(degree=degree)
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 

@@ -87,7 +87,11 @@ def _sent(parcel: Parcel) -> Parcel:
 
 
 def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
-    engine = (BytesEngine if through_bytes else LocalEngine)(plan)
+    return run_engine((BytesEngine if through_bytes else LocalEngine)(plan), epochs)
+
+
+def run_engine(engine: LocalEngine, epochs: list[Epoch]) -> Outcome:
+    plan = engine.plan
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
     fed: dict[str, Frame] = {}
     counts = Counts()

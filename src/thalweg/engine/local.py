@@ -8,6 +8,7 @@ from itertools import chain
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.owed import ordered_sinks
 from thalweg.codegen.pe import compile_plan
+from thalweg.engine.buckets import Buckets, EpochBuckets
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
 from thalweg.engine.loops import fed_back, until_nothing_is_fed
@@ -25,21 +26,6 @@ from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import gather
 from thalweg.runtime.records import close_resources
-
-Buckets = dict[int, bytes]
-
-
-class _Store:
-    """The buckets of one channel: what this epoch writes is kept apart until the epoch is whole."""
-
-    def __init__(self, committed: Buckets) -> None:
-        self.committed, self.written = committed, Buckets()
-
-    def get(self, bucket: int) -> bytes | None:
-        return self.committed.get(bucket)
-
-    def put(self, bucket: int, data: bytes) -> None:
-        self.written[bucket] = data
 
 
 class LocalEngine:
@@ -60,7 +46,7 @@ class LocalEngine:
         `fed`: what the epoch before fed back, by feedback operator.
         """
         passed = Passed()
-        stores: dict[tuple[int, int], _Store] = {}
+        stores: dict[tuple[int, int], EpochBuckets] = {}
         parcels = self._source_stage(epoch, passed, fed or {})
         for stage in range(1, len(self.programs)):
             parcels = self._stage(stage, parcels, stores, passed, epoch.base if epoch.final else None)
@@ -103,14 +89,14 @@ class LocalEngine:
         self,
         stage: int,
         parcels: list[Parcel],
-        stores: dict[tuple[int, int], _Store],
+        stores: dict[tuple[int, int], EpochBuckets],
         passed: Passed,
         end: int | None,
     ) -> list[Parcel]:
         first, *others = self.programs[stage]
         result: list[Parcel] = []
         for channel in range(self.plan.channels):
-            store = stores[stage, channel] = _Store(self.state.get((stage, channel), {}))
+            store = stores[stage, channel] = EpochBuckets(self.state.get((stage, channel), {}))
             mine = [p for p in parcels if p.channel == channel]
             sent = run_stateful_pe(first, channel, mine, store, passed, end)
             for program in others:

@@ -65,9 +65,10 @@ class Epoch:
     def spread(self, parts: int) -> list[list[Piece]]:
         """Contiguous, balanced parts of the epoch, for readers that work in parallel."""
         bounds = [self.base + self.tuples * i // parts for i in range(parts + 1)]
-        return [list(self._between(a, b)) for a, b in pairwise(bounds)]
+        return [list(self.between(a, b)) for a, b in pairwise(bounds)]
 
-    def _between(self, first: int, last: int) -> Iterator[Piece]:
+    def between(self, first: int, last: int) -> Iterator[Piece]:
+        """What lies at the positions first..last, the last one left out."""
         for piece in self.pieces():
             chunk = piece.chunk
             start = max(chunk.start, chunk.start + first - piece.position)

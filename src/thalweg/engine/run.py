@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
+from thalweg.engine.buckets import Buckets
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.feed import feeding
@@ -21,6 +22,7 @@ from thalweg.engine.live_table import Display, live_display
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
+from thalweg.engine.parallel.engine import ParallelEngine
 from thalweg.engine.report import operator_counts, pe_times
 from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sink_console import ConsoleSink
@@ -51,6 +53,7 @@ class RunOptions:
     console: TextIO | None = None  # where console sinks print; None: standard output
     stop: Stop = field(default_factory=Stop, compare=False)
     display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
+    in_process: bool = False  # the local engine runs all channels in this process, one after the other
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
@@ -151,6 +154,13 @@ def result(
     )
 
 
+def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
+    """A process for each channel, where there are several."""
+    if plan.channels == 1 or options.in_process:
+        return LocalEngine(plan, state)
+    return ParallelEngine(plan, state)
+
+
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
     check_without_spark(plan.graph)
@@ -163,7 +173,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
-        engine = stack.enter_context(closing(LocalEngine(plan, state)))
+        engine = stack.enter_context(closing(_engine(plan, state, options)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
         loops = [loop.name for loop in plan.graph.loops]

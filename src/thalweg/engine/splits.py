@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.columns import Array, Column, from_arrow
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored
+
+T = TypeVar("T")
 
 SUFFIXES = {
     "parquet": (".parquet",),
@@ -135,6 +137,19 @@ def _count_rows(path: str, format: str) -> int:
     return count_json_rows(path) if format == "jsonl" else len(read_text(path, format, None))
 
 
+_last_text: dict[tuple[object, ...], Any] = {}
+
+
+def _once(chunk: Chunk, form: object, read: Callable[[], T]) -> T:
+    """What a text file holds: it must be read as a whole, so it stays at hand for the piece that goes on with it."""
+    asked = (chunk.path, chunk.size, chunk.modified_ns, form)
+    found: T = _last_text[asked] if asked in _last_text else read()
+    _last_text.clear()
+    if chunk.stop < chunk.rows:
+        _last_text[asked] = found
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reads the live attributes of one source's files."""
@@ -182,7 +197,7 @@ class Reader:
     def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Parsed by Python: Arrow's reader knows neither base64 nor the exact digits of a Decimal."""
         try:
-            return json_rows(chunk.path)[chunk.start : chunk.stop]
+            return _once(chunk, "json rows", lambda: json_rows(chunk.path))[chunk.start : chunk.stop]
         except (ValueError, OSError) as error:
             raise InputError("this file cannot be read as jsonl", found=f"{chunk.path}: {error}") from None
 
@@ -197,7 +212,8 @@ class Reader:
         if self.endpoint.format == "arrow":
             return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
         if self.endpoint.format != "parquet":
-            table = read_text(chunk.path, self.endpoint.format, self.tuple_type)
+            format, wanted = self.endpoint.format, self.tuple_type
+            table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
             if len(table) != chunk.rows:
                 found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
                 raise InputError("this file does not have one row per line", operator=self.source, found=found)

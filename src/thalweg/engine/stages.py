@@ -59,7 +59,7 @@ def run_source_pe(
                     if found.letters is not None:
                         container.put_letters(source, found.letters)
                     container.run_sources({} if found.tuples is None else {source: found.tuples})
-                yield from _sent(container.output, channel, passed)
+                yield from sent(container.output, channel, passed)
                 if found.left_out:
                     passed.counts.skip(source, found.left_out)
     except BeaconError as error:
@@ -75,7 +75,7 @@ def run_fed(program: Program, fed: Mapping[str, Frame], base: int, channel: int,
             container = Container(program)
             positions = np.arange(base - before, base - before + len(frame))
             container.run_sources({name: Frame(positions, (), frame.columns)})
-        yield from _sent(container.output, channel, passed)
+        yield from sent(container.output, channel, passed)
 
 
 def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
@@ -86,7 +86,7 @@ def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed
             with spent.working():
                 container = Container(program)
                 container.run_frame(parcel.wire, parcel.frame)
-            yield from _sent(container.output, parcel.channel, passed)
+            yield from sent(container.output, parcel.channel, passed)
         if parcel.wire in program.forwards:
             yield parcel
 
@@ -111,10 +111,11 @@ def run_stateful_pe(
     with spent.working():
         container = Container(program, store)
         container.run_epoch(arrived, end)
-    yield from _sent(container.output, channel, passed)
+    yield from sent(container.output, channel, passed)
 
 
-def _sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
+def sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
+    """What a PE made, as parcels; what it says beside them goes to `passed`."""
     passed.failures += output.failures
     passed.counts.add(output.counts)
     for wire, to, frame in output.frames:

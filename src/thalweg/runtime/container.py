@@ -166,13 +166,26 @@ class Container:
         """
         merged = {wire: merge(frames) for wire, frames in arrived.items()}
         present = {wire: frame for wire, frame in merged.items() if frame is not None}
-        if not present and end is None:
-            return
-        pieces = slices(list(present.values()), self.program.frame_rows)
+        if present or end is not None:
+            self.run_part(present, end)
+            self.commit()
+
+    def run_part(self, present: Mapping[int, Frame], end: int | None = None) -> None:
+        """A merged frame of each wire that has tuples: those of an epoch, or of a stretch of its positions. What is
+        still to be said at the end may come between tuples of the final epoch, so that is not cut into slices."""
+        frames = list(present.values())
+        self.end = end
         with np.errstate(all="ignore"):
-            for number, piece in enumerate(pieces, 1):
-                self.end = end if number == len(pieces) else None
+            for piece in slices(frames, self.program.frame_rows) if end is None else [frames]:
                 self._run(self, {w: f for w, f in zip(present, piece, strict=True) if len(f)})
+
+    def taken(self) -> Output:
+        """What was made since the last call."""
+        made, self.output = self.output, Output()
+        return made
+
+    def commit(self) -> None:
+        """The epoch is over: its state goes to the store."""
         assert self.state is not None
         self.state.commit()
 

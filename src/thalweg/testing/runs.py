@@ -104,7 +104,7 @@ def _same_error(wanted: Answer | TupleError, error: TupleError) -> bool:
 
 def _run(plan: PhysicalPlan, given: Fed, engine: str) -> Result:
     """The engine takes epochs that are in its log before it cuts any: so the test's log goes there first."""
-    options = RunOptions(checkpoint=given.folder / "checkpoint")
+    options = RunOptions(checkpoint=given.folder / "checkpoint", in_process=True)  # small, and easy to debug
     with opened(plan, options, engine, _labels(plan, engine)) as prepared:
         for epoch in given.epochs:
             if not (epoch.final and plan.graph.loops):  # what is fed back makes epochs of its own before the final one

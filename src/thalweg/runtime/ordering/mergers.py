@@ -15,13 +15,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush, heapreplace
 from typing import Protocol
-
-import numpy as np
 
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
+from thalweg.runtime.ordering.queues import Queues, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,49 +48,6 @@ class Merger(Protocol):
 
     def end(self) -> list[Item]:
         """What is left when all channels have ended."""
-
-
-class _Queues:
-    """What each channel has sent and what has not gone yet; the fronts of the queues lie in the next-heap."""
-
-    def __init__(self, channels: int) -> None:
-        self.queues: list[deque[Frame]] = [deque() for _ in range(channels)]
-        self.fronts: list[tuple[int, int]] = []  # the next-heap: (least number, channel) of every queue with a frame
-        self.held = self.most_held = 0
-
-    def push(self, channel: int, frame: Frame) -> None:
-        if not self.queues[channel]:
-            heappush(self.fronts, (int(frame.position[0]), channel))
-        self.queues[channel].append(frame)
-        self.held += len(frame)
-        self.most_held = max(self.most_held, self.held)
-
-    def up_to(self, bound: int) -> Frame | None:
-        """All tuples with numbers up to the bound, merged."""
-        taken: list[Frame] = []
-        while self.fronts and self.fronts[0][0] <= bound:
-            channel = self.fronts[0][1]
-            queue = self.queues[channel]
-            frame = queue.popleft()
-            cut = int(np.searchsorted(frame.position, bound, side="right"))
-            taken.append(frame if cut == len(frame) else frame.window(0, cut))
-            if cut < len(frame):
-                queue.appendleft(frame.window(cut, len(frame)))
-            if queue:
-                heapreplace(self.fronts, (int(queue[0].position[0]), channel))
-            else:
-                heappop(self.fronts)
-        self.held -= sum(map(len, taken))
-        return merge(taken)
-
-    def without_gap(self, last: int) -> int:
-        """The greatest number such that every number behind `last` up to it is here."""
-        if not self.fronts or self.fronts[0][0] != last + 1:
-            return last
-        numbers = np.sort(np.concatenate([f.position for queue in self.queues for f in queue]), kind="stable")
-        numbers = numbers[np.r_[True, numbers[1:] != numbers[:-1]]]  # tuples of one position share its number
-        gaps = np.flatnonzero(numbers != last + 1 + np.arange(len(numbers)))
-        return last + (int(gaps[0]) if len(gaps) else len(numbers))
 
 
 class RoundRobin:
@@ -127,7 +82,7 @@ class Numbers:
     """Every number comes exactly once: `last + 1` is what is waited for."""
 
     def __init__(self, channels: int, last: int = -1) -> None:
-        self.waiting = _Queues(channels)
+        self.waiting = Queues(channels)
         self.last = last
 
     @property
@@ -164,10 +119,9 @@ class NumbersAndPulses:
     """
 
     def __init__(self, channels: int, last: int = -1, *, forwards: bool = False, shared: bool = False) -> None:
-        self.waiting = _Queues(channels)
-        self.seen = [last] * channels
-        self.backs = [(last, channel) for channel in range(channels)]  # the seen-heap; an entry may be out of date
-        heapify(self.backs)
+        self.waiting = Queues(channels)
+        self.seen = Seen(channels, last)
+        self.channels = channels
         self.last, self.forwards, self.shared = last, forwards, shared
         self.pulses: dict[int, int] = {}  # position to the number of channels that sent it
 
@@ -181,29 +135,19 @@ class NumbersAndPulses:
 
     def arrive(self, channel: int, item: Item) -> list[Item]:
         if isinstance(item, Pulse):
-            self._saw(channel, item.position)
+            self.seen.saw(channel, item.position)
             self.pulses[item.position] = self.pulses.get(item.position, 0) + 1
         elif len(item):
             self.waiting.push(channel, item)
             newest = int(item.position[-1])
-            self._saw(channel, newest - 1 if self.shared else newest)
-        return self._release(self._proven())
-
-    def _saw(self, channel: int, number: int) -> None:
-        self.seen[channel] = max(self.seen[channel], number)
-
-    def _proven(self) -> int:
-        """The top of the seen-heap, brought up to date."""
-        while self.backs[0][0] != self.seen[self.backs[0][1]]:
-            channel = self.backs[0][1]
-            heapreplace(self.backs, (self.seen[channel], channel))
-        return self.backs[0][0]
+            self.seen.saw(channel, newest - 1 if self.shared else newest)
+        return self._release(self.seen.least)
 
     def _release(self, proven: int) -> list[Item]:
         self.last = max(self.last, proven)
         out: list[Item] = []
         if self.forwards:
-            for position in sorted(p for p, count in self.pulses.items() if count == len(self.seen) and p <= proven):
+            for position in sorted(p for p, count in self.pulses.items() if count == self.channels and p <= proven):
                 out += self._frames(position)
                 out.append(Pulse(position))
                 del self.pulses[position]

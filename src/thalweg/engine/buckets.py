@@ -1,0 +1,18 @@
+"""Buckets of state in memory: what an epoch writes is kept apart until the epoch is whole."""
+
+from __future__ import annotations
+
+Buckets = dict[int, bytes]
+
+
+class EpochBuckets:
+    """The buckets of one channel of one stage."""
+
+    def __init__(self, committed: Buckets) -> None:
+        self.committed, self.written = committed, Buckets()
+
+    def get(self, bucket: int) -> bytes | None:
+        return self.committed.get(bucket)
+
+    def put(self, bucket: int, data: bytes) -> None:
+        self.written[bucket] = data

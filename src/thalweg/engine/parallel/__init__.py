@@ -1,0 +1,1 @@
+"""The local engine with a process for each channel."""

@@ -1,0 +1,74 @@
+"""What mergers are made of: the queues of the channels with the next-heap, and the seen-heap."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush, heapreplace
+
+import numpy as np
+
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.order import merge
+
+
+class Queues:
+    """What each channel has sent and what has not gone yet; the fronts of the queues lie in the next-heap."""
+
+    def __init__(self, channels: int) -> None:
+        self.queues: list[deque[Frame]] = [deque() for _ in range(channels)]
+        self.fronts: list[tuple[int, int]] = []  # the next-heap: (least number, channel) of every queue with a frame
+        self.held = self.most_held = 0
+
+    def push(self, channel: int, frame: Frame) -> None:
+        if not self.queues[channel]:
+            heappush(self.fronts, (int(frame.position[0]), channel))
+        self.queues[channel].append(frame)
+        self.held += len(frame)
+        self.most_held = max(self.most_held, self.held)
+
+    def up_to(self, bound: int) -> Frame | None:
+        """All tuples with numbers up to the bound, merged."""
+        taken: list[Frame] = []
+        while self.fronts and self.fronts[0][0] <= bound:
+            channel = self.fronts[0][1]
+            queue = self.queues[channel]
+            frame = queue.popleft()
+            cut = int(np.searchsorted(frame.position, bound, side="right"))
+            taken.append(frame if cut == len(frame) else frame.window(0, cut))
+            if cut < len(frame):
+                queue.appendleft(frame.window(cut, len(frame)))
+            if queue:
+                heapreplace(self.fronts, (int(queue[0].position[0]), channel))
+            else:
+                heappop(self.fronts)
+        self.held -= sum(map(len, taken))
+        return merge(taken)
+
+    def without_gap(self, last: int) -> int:
+        """The greatest number such that every number behind `last` up to it is here."""
+        if not self.fronts or self.fronts[0][0] != last + 1:
+            return last
+        numbers = np.sort(np.concatenate([f.position for queue in self.queues for f in queue]), kind="stable")
+        numbers = numbers[np.r_[True, numbers[1:] != numbers[:-1]]]  # tuples of one position share its number
+        gaps = np.flatnonzero(numbers != last + 1 + np.arange(len(numbers)))
+        return last + (int(gaps[0]) if len(gaps) else len(numbers))
+
+
+class Seen:
+    """The seen-heap: how far each channel has said to be, and the least of it, which all channels have reached."""
+
+    def __init__(self, channels: int, last: int) -> None:
+        self.numbers = [last] * channels
+        self.backs = [(last, channel) for channel in range(channels)]  # an entry may be out of date
+        heapify(self.backs)
+
+    def saw(self, channel: int, number: int) -> None:
+        self.numbers[channel] = max(self.numbers[channel], number)
+
+    @property
+    def least(self) -> int:
+        """The top of the heap, brought up to date."""
+        while self.backs[0][0] != self.numbers[self.backs[0][1]]:
+            channel = self.backs[0][1]
+            heapreplace(self.backs, (self.numbers[channel], channel))
+        return self.backs[0][0]

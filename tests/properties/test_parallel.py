@@ -1,0 +1,72 @@
+"""The parallel engine gives the reference's answer, in whatever order its channels hear of each other.
+
+Hundreds of cases run with workers that are driven in one process, in random order; some dozens with real processes.
+THALWEG_CASES sets the number of cases, as in test_plan_invariance.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tests.properties.check import Outcome, Prepared, count_difference, difference, prepared, run_engine, run_reference
+from tests.properties.coverage import count_case
+from tests.properties.interleaved import Interleaved
+from tests.properties.strategies import Case, cases
+from tests.properties.test_plan_invariance import SETTINGS
+from thalweg.engine.parallel.engine import ParallelEngine, ParallelOptions
+from thalweg.engine.parallel.pool import Pool
+
+CASES = int(os.environ.get("THALWEG_CASES", "2450"))
+DEGREES = 8
+
+options = st.builds(ParallelOptions, st.sampled_from((1, 2, 3, 5, 16, 100)), st.sampled_from((1, 1, 2, 4)))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    made = Pool(DEGREES)
+    yield made
+    made.close()
+
+
+def compare(ready: Prepared, expected: Outcome, found: Outcome) -> None:
+    note(ready.describe())
+    assert difference(expected, found, ready.plan.graph) is None
+    assert count_difference(ready.graph, expected, found) is None
+
+
+@settings(SETTINGS, max_examples=max(50, CASES // 10))
+@given(cases(), options, st.integers(0, 2**32))
+def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) -> None:
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        workers = Interleaved(seed, through_bytes=case.choice.through_bytes)
+        engine = ParallelEngine(ready.plan, workers=workers, options=chosen)
+        count_case("parallel, any order of arrival", ready, expected)
+        compare(ready, expected, run_engine(engine, ready.epochs))
+
+
+@settings(SETTINGS, max_examples=max(30, CASES // 30))
+@given(cases(failing=True), options, st.integers(0, 2**32))
+def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -> None:
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        engine = ParallelEngine(ready.plan, workers=Interleaved(seed), options=chosen)
+        count_case("parallel, errors", ready, expected)
+        compare(ready, expected, run_engine(engine, ready.epochs))
+
+
+@settings(SETTINGS, max_examples=max(10, CASES // 80))
+@given(cases(failing=True), options)
+def test_with_processes(pool: Pool, case: Case, chosen: ParallelOptions) -> None:
+    with prepared(case) as ready:
+        expected = run_reference(ready.graph, ready.epochs)
+        engine = ParallelEngine(ready.plan, workers=pool, options=chosen)
+        count_case("parallel, processes", ready, expected)
+        compare(ready, expected, run_engine(engine, ready.epochs))
+        engine.close()
