@@ -75,20 +75,21 @@ def test_verbose_shows_the_plan_after_each_pass_or_unchanged(small: Small) -> No
     text = invoke("explain", app, "--degree", "2", "--verbose")
     assert text.startswith(invoke("explain", app, "--degree", "2"))
     passes = text.partition("plan after each pass\n")[2]
-    assert re.findall(r"^(\w+):(.*)$", passes, re.MULTILINE) == [("begin", ""), ("choose_degrees", ""), ("fuse", "")]
+    assert re.findall(r"^(\w+):(.*)$", passes, re.MULTILINE) == [
+        *(("begin", ""), ("parallelize", ""), ("choose_degrees", ""), ("fuse", ""))
+    ]
     text = invoke("explain", app, "--fuse", "none", "--verbose")
-    assert "\nchoose_degrees: unchanged\n" in text
     assert "\nfuse: unchanged\n" in text
     said = json.loads(invoke("explain", app, "--fuse", "none", "--verbose", "--json"))
     assert [(p["pass"], p["changed"]) for p in said["passes"]] == [
-        *(("begin", True), ("choose_degrees", False), ("fuse", False))
+        *(("begin", True), ("parallelize", True), ("choose_degrees", True), ("fuse", False))
     ]
 
 
 def test_the_observer_sees_what_each_pass_made() -> None:
     steps: list[Step] = []
     plan = make_plan(GRAPHS["bargains"](), degree=2, observe=steps.append)
-    assert [s.name for s in steps] == ["begin", "choose_degrees", "fuse"]
+    assert [s.name for s in steps] == ["begin", "parallelize", "choose_degrees", "fuse"]
     assert steps[-1].after is plan
     assert all(later.before is earlier.after for earlier, later in pairwise(steps))
 

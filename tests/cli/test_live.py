@@ -56,7 +56,7 @@ def said(out: Console) -> str:
 def test_a_row_per_operator() -> None:
     assert text_of(operator_table(PLAN, REPORT, 20)) == [
         "operator         PE      degree   in/s  out/s  out/in   busy",
-        "ticks            0.0                    2,000           10 %",
+        "ticks            0.0          2         2,000           10 %",
         "trades                           2,000    800     0.4",
         "quotes                           2,000  1,200     0.6",
         "vwap             1.0          2    800    800       1  120 %",

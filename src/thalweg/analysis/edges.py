@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thalweg.analysis.merges import strategy_of
 from thalweg.analysis.owed import NOTHING, needed
 from thalweg.analysis.partitioning import partitioning
-from thalweg.analysis.regions import form_regions
 from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
-from thalweg.ir.regions import MERGE, NONE, NUMBERS_AND_PULSES
+from thalweg.ir.regions import NONE, NUMBERS_AND_PULSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,4 @@ def merge_strategy(plan: PhysicalPlan, operator: Operator, port: int) -> str:
     """How the tuples of several channels are merged in front of an input port."""
     if needed(plan.graph, operator, port) == NOTHING:
         return NONE
-    region = form_regions(plan.graph).of(operator.inputs[port].operator)
-    if region is None or region.last.kind != MERGE:
-        return NUMBERS_AND_PULSES
-    return region.last.strategy
+    return strategy_of(plan, plan.wire_of[operator.name, port]) if isinstance(operator, Sink) else NUMBERS_AND_PULSES
