@@ -198,3 +198,10 @@ def test_stateless_regions_that_drop_are_dealt_in_turn() -> None:
     sent = list(router.split(frame(0, 1, 2, 3, 4, 5)))
     assert [(c, numbers([i])) for c, i in sent if isinstance(i, Frame)] == [(0, [0, 3]), (1, [1, 4]), (2, [2, 5])]
     assert [(c, i.position) for c, i in sent if isinstance(i, Pulse)] == [(0, 5), (1, 5), (2, 5)]
+
+
+def test_numbers_that_are_shared_do_not_hide_a_gap() -> None:
+    """Three tuples from 5 to 7, and no 6."""
+    merger = Numbers(2, last=4)
+    assert numbers(merger.arrive(0, frame(5, 5, 7))) == [5, 5]
+    assert numbers(merger.arrive(1, frame(6))) == [6, 7]

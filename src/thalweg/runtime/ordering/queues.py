@@ -46,10 +46,24 @@ class Queues:
 
     def without_gap(self, last: int) -> int:
         """The greatest number such that every number behind `last` up to it is here."""
-        if not self.fronts or self.fronts[0][0] != last + 1:
-            return last
-        numbers = np.sort(np.concatenate([f.position for queue in self.queues for f in queue]), kind="stable")
-        numbers = numbers[np.r_[True, numbers[1:] != numbers[:-1]]]  # tuples of one position share its number
+        fronts, passed = self.fronts.copy(), [0] * len(self.queues)
+        while fronts and fronts[0][0] == last + 1:  # frames one behind the other, without gaps inside: no need to sort
+            first, channel = fronts[0]
+            frame = self.queues[channel][passed[channel]]
+            newest = int(frame.position[-1])
+            if newest - first + 1 != len(frame) or (np.diff(frame.position) != 1).any():
+                return self._sorted_without_gap(last)
+            last = newest
+            passed[channel] += 1
+            if passed[channel] < len(self.queues[channel]):
+                heapreplace(fronts, (int(self.queues[channel][passed[channel]].position[0]), channel))
+            else:
+                heappop(fronts)
+        return last
+
+    def _sorted_without_gap(self, last: int) -> int:
+        numbers = np.unique(np.concatenate([f.position for queue in self.queues for f in queue]))
+        numbers = numbers[np.searchsorted(numbers, last, side="right") :]  # tuples of one position share its number
         gaps = np.flatnonzero(numbers != last + 1 + np.arange(len(numbers)))
         return last + (int(gaps[0]) if len(gaps) else len(numbers))
 
