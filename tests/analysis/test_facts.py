@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import thalweg as tw
 from thalweg import agg, window
 from thalweg.analysis.facts import facts_of
-from thalweg.ir.facts import Facts
+from thalweg.ir.facts import HIDDEN_STATE, Facts
 from thalweg.lang.app import App, Stream
 
 
@@ -280,3 +282,36 @@ def test_facts_are_found_once_for_a_graph() -> None:
     b.sink(tw.none())
     graph = app.graph()
     assert facts_of(graph) is facts_of(graph)
+
+
+@dataclass
+class Kept:
+    count: int
+    best: Word
+    table: dict[str, int]
+
+
+def _remembers(t: Any, kept: Any, submit: Any) -> Any:
+    kept = Kept(kept.count + 1, Word(t.symbol, max(kept.best.n, t.volume)), {}) if kept else None
+    submit(Word(t.symbol, kept.count * 100 + kept.best.n if kept else 0))
+    return kept
+
+
+def _keeps_a_global(t: Any, kept: Any, submit: Any) -> Any:
+    kept = Kept(kept.count + 1, kept.best, TABLE)
+    kept.table[t.symbol] = t.volume
+    return kept
+
+
+def test_what_lies_in_a_state_is_data() -> None:
+    """What is done with it changes at most that state; unless something else was put into it."""
+    own = facts(lambda a, b: a.custom(_remembers, Word, by="symbol", name="op"))
+    assert (own.state.kind, own.state.by) == ("partitioned", (("symbol",),))
+    shared = facts(lambda a, b: a.custom(_keeps_a_global, Word, by="symbol", name="op"))
+    assert shared.state.kind == "unknown"
+
+
+def test_paths_are_no_hidden_state() -> None:
+    """Python's own code makes objects by `object.__new__` and fills them: that is no state of the operator's."""
+    found = facts(lambda a, b: a.filter(lambda t: (Path("x") / t.symbol).exists(), name="op"))
+    assert not found.has(*HIDDEN_STATE)
