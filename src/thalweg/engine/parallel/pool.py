@@ -112,28 +112,31 @@ class Pool:
         for channel, message in sent:
             self.inboxes[channel].put(dumps(message))
 
-    def _await_answers(self, channels: Sequence[int]) -> None:
+    def _await_answers(self, channels: Sequence[int], *, last: bool = False) -> None:
+        """`last`: whoever has answered ends."""
         errors: dict[int, Exception | None] = {}
         while len(errors) < len(channels):
-            for message in self._arrived():
+            for message in self._arrived(gone=frozenset(errors) if last else frozenset()):
                 assert isinstance(message, Answered)
                 errors[message.sender] = message.error
         for _, error in sorted(errors.items()):
             if error is not None:
                 raise error
 
-    def _arrived(self) -> Iterator[Message]:
-        """At least one message; EngineError when a worker has died."""
-        ready = connection.wait([*self.results, *(process.sentinel for process in self.processes)])
-        for channel, results in enumerate(self.results):
+    def _arrived(self, gone: frozenset[int] = frozenset()) -> Iterator[Message]:
+        """At least one message; EngineError when a worker has died that is not among those who may be gone."""
+        heard = [channel for channel in range(len(self.processes)) if channel not in gone]
+        ready = connection.wait([end for c in heard for end in (self.results[c], self.processes[c].sentinel)])
+        for channel in heard:
+            results = self.results[channel]
             if results in ready:
                 try:
                     data = results.recv_bytes()
                 except (EOFError, OSError):
                     raise self._died(channel) from None
                 yield loads(data)
-        for channel, process in enumerate(self.processes):
-            if process.sentinel in ready and not self.results[channel].poll():
+        for channel in heard:
+            if self.processes[channel].sentinel in ready and not self.results[channel].poll():
                 raise self._died(channel)
 
     def _died(self, channel: int) -> Exception:
@@ -157,7 +160,7 @@ class Pool:
         with self._killed_on_errors():
             for channel in range(self.size):
                 self._send([(channel, Close())])
-            self._await_answers(range(self.size))
+            self._await_answers(range(self.size), last=True)
         for process in self.processes:
             process.join(_PATIENCE_S)
         self.kill()
