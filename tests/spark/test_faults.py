@@ -29,6 +29,7 @@ class Gain(tw.Tuple):
     gain: float
 
 
+@tw.declare(state="stateless")  # or the cured function would need another stage than the poisoned one
 def gain(q):
     if q.volume in POISON:
         POISON[q.volume](0)
