@@ -112,7 +112,7 @@ def soak(seconds: float, share: float, backlog: int, degree: int) -> Found:
             memory = feed(load, epochs, run, found, seconds, most * share)
             last = len(load.named_at)
             wait_for(epochs, last * ROWS, run)
-            run.send_signal(signal.SIGINT)
+            run.send_signal(signal.SIGTERM)  # a background job may ignore SIGINT
         return summary(epochs, load, memory, most, share, first=1 + backlog)
 
 
