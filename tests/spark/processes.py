@@ -32,6 +32,8 @@ class Run:
                 env=env,
                 cwd=cwd,
                 start_new_session=True,
+                # A shell's background job ignores Ctrl-C, and its children inherit that.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     @property
