@@ -19,7 +19,7 @@ run: setup
 # test-long has.
 test: setup
 	@$(BIN)/python -m pytest tests -m "not spark" --durations=8 > .half.log 2>&1 & half=$$!; \
-	THALWEG_KILLS=8 THALWEG_SPARK_CASES=24 $(BIN)/python -m pytest tests -m spark --durations=25; rest=$$?; \
+	THALWEG_KILLS=6 THALWEG_SPARK_CASES=24 $(BIN)/python -m pytest tests -m spark --durations=25; rest=$$?; \
 	wait $$half; found=$$?; cat .half.log; exit $$((rest + found))
 
 # No JVM: the compiler, the local engine and a share of the random cases.
