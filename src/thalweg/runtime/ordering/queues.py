@@ -33,7 +33,8 @@ class Queues:
             channel = self.fronts[0][1]
             queue = self.queues[channel]
             frame = queue.popleft()
-            cut = int(np.searchsorted(frame.position, bound, side="right"))
+            whole = frame.position[-1] <= bound
+            cut = len(frame) if whole else int(np.searchsorted(frame.position, bound, side="right"))
             taken.append(frame if cut == len(frame) else frame.window(0, cut))
             if cut < len(frame):
                 queue.appendleft(frame.window(cut, len(frame)))
@@ -42,7 +43,7 @@ class Queues:
             else:
                 heappop(self.fronts)
         self.held -= sum(map(len, taken))
-        return merge(taken)
+        return taken[0] if len(taken) == 1 else merge(taken)
 
     def without_gap(self, last: int) -> int:
         """The greatest number such that every number behind `last` up to it is here."""
