@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
@@ -61,15 +62,20 @@ RUNTIME: Mapping[str, str] = {
 def spark_session(
     master: str | None, conf: Mapping[str, str], channels: int, given: SparkSession | None = None
 ) -> Iterator[SparkSession]:
-    """Like the given session, or the active one if there is one, else a new one that ends with the block."""
-    active = given or SparkSession.getActiveSession()
-    spark = active or _start(master or LOCAL, conf)
+    """Like the given session, or the process's if there is one, else a new one that ends with the block."""
+    running = given or _running()
+    spark = running or _start(master or LOCAL, conf)
     try:
         with jvm_deaths_said():
             yield query_session(spark, conf, channels)
     finally:
-        if active is None:
+        if running is None:
             stop(spark)
+
+
+def _running() -> SparkSession | None:
+    """The process's session. Not `getActiveSession`: in another thread than its maker's, that finds none."""
+    return SparkSession.active() if SparkContext._active_spark_context is not None else None
 
 
 def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
