@@ -1,8 +1,9 @@
 # Thalweg. `make run` and `make test` do everything they need, starting from Python 3.11 and Java 17.
 PYTHON ?= python3.11
 BIN := .venv/bin
+SHELL := /bin/bash
 
-.PHONY: setup run test test-fast test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-soak clean
+.PHONY: setup run test test-fast test-cases test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-soak clean
 
 setup: .venv/ready
 
@@ -15,16 +16,22 @@ setup: .venv/ready
 run: setup
 	$(BIN)/python examples/run_bargains.py
 
-# Two halves side by side, a core for each: all that needs no JVM; all that runs on Spark, with fewer kills and cases than
-# test-long has.
+# Two halves side by side, a core for each: all that needs no JVM, and all that runs on Spark.
 test: setup
-	@$(BIN)/python -m pytest tests -m "not spark" --durations=8 > .half.log 2>&1 & half=$$!; \
-	THALWEG_KILLS=6 THALWEG_SPARK_CASES=24 $(BIN)/python -m pytest tests -m spark --durations=25; rest=$$?; \
-	wait $$half; found=$$?; cat .half.log; exit $$((rest + found))
+	@set -o pipefail; \
+	$(BIN)/python -m pytest tests -m "not spark" --durations=10 2>&1 | sed -u 's/^/[no JVM] /' & half=$$!; \
+	$(BIN)/python -m pytest tests -m spark --durations=25 2>&1 | sed -u 's/^/[Spark]  /'; rest=$$?; \
+	wait $$half; exit $$((rest + $$?))
 
-# No JVM: the compiler, the local engine and a share of the random cases.
+# A minute: no JVM, no processes, and few random cases.
 test-fast: setup
-	THALWEG_CASES=200 $(BIN)/python -m pytest tests -m "not spark"
+	THALWEG_CASES=50 $(BIN)/python -m pytest tests -m "not spark and not slow"
+
+# More random cases: over 5,000 on the local engine, 40 on Spark, 20 kills.
+test-cases: setup
+	THALWEG_CASES=2450 THALWEG_SPARK_CASES=40 THALWEG_KILLS=20 $(BIN)/python -m pytest tests/properties \
+	tests/codegen/test_random_functions.py tests/analysis/test_random_code.py tests/engine/test_crash.py \
+	tests/spark/test_plan_invariance.py tests/spark/test_crash.py
 
 test-spark: setup
 	$(BIN)/python -m pytest tests -m spark

@@ -6,7 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.small import thalweg
+
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from thalweg.cli.main import cli
+
+pytestmark = pytest.mark.slow
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

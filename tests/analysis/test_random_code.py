@@ -1,24 +1,20 @@
-"""No verdict is unsafe: random functions are run, in one order and in another, and compared with their facts.
-
-`THALWEG_CASES` sets how many; CI takes the default.
-"""
+"""No verdict is unsafe: random functions are run, in one order and in another, and compared with their facts."""
 
 from __future__ import annotations
 
-import os
 from random import Random
 from typing import Any
 
 import pytest
 
 import thalweg as tw
+from tests.amount import share
 from tests.analysis.random_code import Writer, compiled
 from thalweg.analysis.program.follow import TUPLES, follow_function
 from thalweg.analysis.program.notes import Found
 from thalweg.errors import Where
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, NOT_STATELESS
 
-CASES = int(os.environ.get("THALWEG_CASES", "400"))
 CHUNK = 50
 
 
@@ -114,9 +110,9 @@ def _check_result(found: Found, result: Any, given: tuple[Any, ...], shown: str)
                 assert made[name] == attributes[origin], f"{name} of {made} is no copy of {origin}\n{shown}"
 
 
-@pytest.mark.parametrize("chunk", range(0, CASES, CHUNK))
+@pytest.mark.parametrize("chunk", range(0, share(5), CHUNK))
 def test_no_unsafe_verdict(chunk: int) -> None:
-    found = [check(seed) for seed in range(chunk, min(chunk + CHUNK, CASES))]
+    found = [check(seed) for seed in range(chunk, chunk + CHUNK)]
     stateless = [f for f in found if not {e.kind for e in f.notes.effects} & set(NOT_STATELESS)]
     hidden = [f for f in found if MUTATES in {e.kind for e in f.notes.effects}]
     # Both verdicts must occur, or the test would show nothing.

@@ -22,6 +22,8 @@ from thalweg.mermaid import mermaid
 from thalweg.optimize.passes import Step, make_plan
 from thalweg.runtime.container import Container
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

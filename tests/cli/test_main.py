@@ -17,6 +17,8 @@ from thalweg.cli.load import load_app
 from thalweg.ir.text import plan_as_json, print_plan
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TICKS, PER_EPOCH = 3_000, 1_000
 

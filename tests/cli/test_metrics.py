@@ -29,6 +29,8 @@ from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Small:

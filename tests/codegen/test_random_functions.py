@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
 import random
 import tempfile
 from collections import Counter
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import thalweg as tw
+from tests.amount import EXPLORE, share
 from tests.codegen.kernels import VALUES, kernel_values
 from tests.codegen.random_functions import modules
 from thalweg.engine.compare import same_bits
@@ -71,9 +71,9 @@ def imported(folder: Path, source: str) -> Callable[[Any], Any]:
 
 
 @settings(
-    max_examples=int(os.environ.get("THALWEG_CASES", "2000")) // 5 + 100,
+    max_examples=share(4),
     deadline=None,
-    derandomize="THALWEG_EXPLORE" not in os.environ,
+    derandomize=not EXPLORE,
     database=None,
     phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),

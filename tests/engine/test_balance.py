@@ -30,6 +30,8 @@ from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.keys import buckets_of
 
+pytestmark = pytest.mark.slow
+
 FILES = 4
 # How often each of eight symbols comes in 60 rows. By their hashes, the heaviest share one of two channels.
 WEIGHTS = {"S0": 3, "S1": 20, "S2": 2, "S3": 16, "S4": 12, "S5": 1, "S6": 5, "S7": 1}

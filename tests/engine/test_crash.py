@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import KILLS
 from tests.small import Small, undisturbed
 from thalweg.engine import storage
 from thalweg.engine.checkpoint import Checkpoint
 
+pytestmark = pytest.mark.slow
+
 FILES = 2  # three epochs and the final one
-KILLS = 4 * int(os.environ.get("THALWEG_KILLS", "20"))
+MOMENTS = 4 * KILLS
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +89,7 @@ def test_killed_at_every_write(expected: dict[str, bytes], tmp_path: Path) -> No
 def test_killed_at_random_moments(expected: dict[str, bytes], tmp_path: Path) -> None:
     """Chains of kills on one checkpoint, each after a random time, until the run ends; then a new chain."""
     chance, kills, chains = random.Random(7), 0, 0
-    while kills < KILLS:
+    while kills < MOMENTS:
         small = Small.make(tmp_path / f"{chains}", FILES)
         while not (small.checkpoint / "ended").exists():
             child = in_child(small.run)

@@ -19,6 +19,8 @@ from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import StorageError
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 FILES, PAGE = 2, 4096
 
 

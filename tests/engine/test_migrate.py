@@ -30,6 +30,8 @@ from thalweg.engine.stored import StoredState
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 ONE_MORE = ("bargains.sink(", 'ticks.dedup("symbol", name="once").sink(tw.none())\nbargains.sink(')
 
 

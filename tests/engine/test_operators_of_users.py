@@ -13,6 +13,8 @@ from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 
 class Number(tw.Tuple):
     k: str

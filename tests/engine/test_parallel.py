@@ -31,6 +31,8 @@ from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame
 
+pytestmark = pytest.mark.slow
+
 FUNCTION = 'gains = bargains.map(lambda q: {"symbol": q.symbol, "gain": (q.vwap - q.price) * q.volume})'
 POISONED = """
 import os

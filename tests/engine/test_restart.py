@@ -22,6 +22,8 @@ from thalweg.errors import CheckpointError, InputError, ThalwegError
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 Change = tuple[str, str]
 
 OTHER_WINDOW = ("count=5", "count=6")

@@ -12,6 +12,7 @@ import pytest
 
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
+from thalweg.engine import splits
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch, InputLog
@@ -42,6 +43,27 @@ def write(file: Path, rows: int, first: int = 0, **options: Any) -> None:
     columns = {"i": numbers, "x": [n / 2 for n in numbers], "s": [f"t{n}" for n in numbers], "b": [True] * rows}
     schema = pa.schema({"i": pa.int64(), "x": pa.float64(), "s": pa.string(), "b": pa.bool_()})
     pq.write_table(pa.table(columns, schema=schema), file, **options)
+
+
+def test_a_file_that_is_deleted_while_the_folder_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list of names and the look at each, and between that and the count of its rows."""
+    for name in ("a", "b", "c"):
+        write(tmp_path / f"{name}.parquet", 2)
+    stat, count = splits._stat, splits._count_rows
+
+    def stat_gone(file: Path) -> os.stat_result | None:
+        if file.name == "a.parquet":
+            file.unlink()
+        return stat(file)
+
+    def count_gone(path: str, format: str) -> int:
+        if path.endswith("b.parquet"):
+            Path(path).unlink()
+        return count(path, format)
+
+    monkeypatch.setattr(splits, "_stat", stat_gone)
+    monkeypatch.setattr(splits, "_count_rows", count_gone)
+    assert [shape(epoch) for epoch in cut_all(graph_of(tmp_path), 100)] == [[("c.parquet", 0, 0, 2)], []]
 
 
 def shape(epoch: Epoch) -> list[tuple[str, int, int, int]]:

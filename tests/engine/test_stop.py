@@ -17,6 +17,8 @@ from thalweg.engine.run import RunOptions, run_local
 from thalweg.engine.stop import Stop
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Small:

@@ -16,6 +16,8 @@ from thalweg.explain import explain, explain_json
 from thalweg.lang.secret import Secret
 from thalweg.optimize.passes import make_plan
 
+pytestmark = pytest.mark.slow
+
 WORD = "correct-horse-battery"
 APP = """
 import thalweg as tw

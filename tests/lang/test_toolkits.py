@@ -14,6 +14,8 @@ import thalweg as tw
 from tests.small import thalweg
 from thalweg.lang.toolkits import ToolkitError, installed
 
+pytestmark = pytest.mark.slow
+
 MODULE = '''"""Operators for rates."""
 
 import thalweg as tw

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.ir.operators import Aggregate, Process, Sliding
 from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
@@ -47,6 +49,9 @@ MUST_BE_SEEN = (
         "aggregate field fallback",
     ),
     *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink"),
+    *("in turn", "by a part of the key", "stateless by key", "read in one channel", "8 channels", "an unordered sink"),
+    *(f"rules {rules}" for rules in ("thalweg", "paper")),
+    *(f"hint {hint}" for hint in ("parallel", "degree", "key", "sequential", "fuse_with", "isolate", "unordered")),
     *("keys by table", "two operators by one table in one stage", "several tables"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),
@@ -70,7 +75,18 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         if isinstance(operator, Aggregate):
             seen["window sliding" if isinstance(operator.window, Sliding) else "window running"] += 1
             seen.update({f"fold {fold.kind}" for fold in operator.folds})
+    for hint in plan.graph.hints.values():
+        said = {f.name: getattr(hint, f.name) for f in fields(hint) if f.name != "where"}
+        seen.update(f"hint {name}" for name, value in said.items() if value)
+    seen[f"rules {prepared.case.choice.rules}"] += 1
+    routed = [(graph.by_name[name], port, wire.route) for (name, port), wire in plan.wire_of.items()]
     facts = {
+        "in turn": any(r.key == () and r.degree > 1 for _, _, r in routed),
+        "by a part of the key": any(r.key and len(r.key) < len(o.port_key(p) or ()) for o, p, r in routed),
+        "stateless by key": any(r.key and o.key is None for o, _, r in routed),
+        "read in one channel": plan.reads_in_one and plan.channels > 1,
+        "8 channels": plan.channels == 8,
+        "an unordered sink": len(ordered_sinks(plan.graph)) < len(graph.sinks),
         "two sources": len(graph.sources) > 1,
         "two sinks": len(graph.sinks) > 1,
         "two stateful stages": len(plan.stages) > 2,

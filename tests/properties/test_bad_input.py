@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.amount import share
 from tests.bad_files import Reading, expected, write_file
 from tests.properties.check import Outcome, difference, run_local, run_reference
 from tests.properties.strategies import cut_all
@@ -18,7 +18,6 @@ from thalweg.engine.local import LocalEngine
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 
-CASES = max(15, int(os.environ.get("THALWEG_CASES", "2450")) // 60)
 FORMATS = ("csv", "jsonl", "parquet", "arrow")
 
 
@@ -45,7 +44,7 @@ def positions(graph: LogicalGraph, epochs: list[Any], sink: str) -> list[int]:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_bad_records_change_nothing_else(tmp_path: Path, format: str) -> None:
-    for seed in range(CASES):
+    for seed in range(share(70)):
         chance = random.Random(seed)
         folder = tmp_path / str(seed)
         folder.mkdir()

@@ -1,7 +1,4 @@
-"""Migration in the middle of a log: other degrees, buckets and fusion from there on, and the reference's answer still.
-
-THALWEG_CASES scales the number of cases, as in test_plan_invariance.py.
-"""
+"""Migration in the middle of a log: from there on other degrees, buckets and fusion, and the same answer."""
 
 from __future__ import annotations
 
@@ -16,10 +13,11 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from tests.amount import share
 from tests.properties import derived
 from tests.properties.check import Answer, Outcome, difference, prepared, run_reference
 from tests.properties.strategies import Case, Node, PlanChoice, cases, plan_choices
-from tests.properties.test_plan_invariance import CASES, SETTINGS
+from tests.properties.test_plan_invariance import SETTINGS
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.log import Epoch
 from thalweg.engine.loops import fed_back, until_nothing_is_fed
@@ -81,7 +79,7 @@ def _no_power_cuts() -> Iterator[None]:
         yield
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 12))
+@settings(SETTINGS, max_examples=share(5))
 @given(moves())
 def test_a_move_never_changes_the_answer(moves: Moves) -> None:
     with prepared(moves.case) as ready:

@@ -1,18 +1,17 @@
 """The parallel engine gives the reference's answer, in whatever order its channels hear of each other.
 
 Hundreds of cases run with workers that are driven in one process, in random order; some dozens with real processes.
-THALWEG_CASES sets the number of cases, as in test_plan_invariance.py.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from tests.amount import share
 from tests.properties.check import Outcome, Prepared, count_difference, difference, prepared, run_engine, run_reference
 from tests.properties.coverage import count_case
 from tests.properties.interleaved import Interleaved
@@ -21,7 +20,8 @@ from tests.properties.test_plan_invariance import SETTINGS
 from thalweg.engine.parallel.engine import ParallelEngine, ParallelOptions
 from thalweg.engine.parallel.pool import Pool
 
-CASES = int(os.environ.get("THALWEG_CASES", "2450"))
+pytestmark = pytest.mark.slow
+
 DEGREES = 8
 
 options = st.builds(ParallelOptions, st.sampled_from((1, 2, 3, 5, 16, 100)), st.sampled_from((1, 1, 2, 4)))
@@ -40,7 +40,7 @@ def compare(ready: Prepared, expected: Outcome, found: Outcome) -> None:
     assert count_difference(ready.graph, expected, found) is None
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 10))
+@settings(SETTINGS, max_examples=share(10))
 @given(cases(), options, st.integers(0, 2**32))
 def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) -> None:
     with prepared(case) as ready:
@@ -51,7 +51,7 @@ def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) ->
         compare(ready, expected, run_engine(engine, ready.epochs))
 
 
-@settings(SETTINGS, max_examples=max(30, CASES // 30))
+@settings(SETTINGS, max_examples=share(30))
 @given(cases(failing=True), options, st.integers(0, 2**32))
 def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -> None:
     with prepared(case) as ready:
@@ -61,7 +61,7 @@ def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -
         compare(ready, expected, run_engine(engine, ready.epochs))
 
 
-@settings(SETTINGS, max_examples=max(10, CASES // 80))
+@settings(SETTINGS, max_examples=share(80))
 @given(cases(failing=True), options)
 def test_with_processes(pool: Pool, case: Case, chosen: ParallelOptions) -> None:
     with prepared(case) as ready:

@@ -1,26 +1,24 @@
 """The promise: the plan never changes the answer. Random graphs × logs × plans, against the reference, bit for bit.
 
-THALWEG_CASES sets the number of cases of the first test; the others take a fifth of it each.
+The first test has `CASES` of tests/amount.py; the others take a fifth of it each.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, note, settings
 
+from tests.amount import CASES, EXPLORE, share
 from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import MUST_BE_SEEN, count_case, seen, watch
 from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
 
-CASES = int(os.environ.get("THALWEG_CASES", "2450"))
 SETTINGS = settings(
     deadline=None,
-    # The same cases at every run, so that a change is judged by what it changed; `make test-long` looks for new ones.
-    derandomize="THALWEG_EXPLORE" not in os.environ,
+    derandomize=not EXPLORE,
     database=None,
     print_blob=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
@@ -76,7 +74,7 @@ def test_the_plan_never_changes_the_answer(case: Case) -> None:
         assert plan_from_json(plan_as_json(ready.plan), ready.plan.graph) == ready.plan
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 5))
+@settings(SETTINGS, max_examples=share(5))
 @given(cases(max_sources=1))
 def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
     """One totally ordered source: however the log is cut into epochs, the answer is the same."""
@@ -93,7 +91,7 @@ def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
             assert difference(expected, run_reference(ready.graph, epochs)) is None, f"reference, cut at {max_tuples}"
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 5))
+@settings(SETTINGS, max_examples=share(5))
 @given(cases(failing=True))
 def test_the_reported_error_is_the_references(case: Case) -> None:
     """Same operator, same tuple, same message; sinks hold the reference's output up to the last whole epoch."""

@@ -1,6 +1,6 @@
 """The promise for all attribute types: as payload through every operator, as keys, in folds and in joins.
 
-THALWEG_CASES sets the number of cases, of which these tests take a half and a fifth.
+These tests take a half and a fifth of the cases of the plan-invariance test.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, note, settings
 
+from tests.amount import share
 from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import count_case, seen, watch
-from tests.properties.test_plan_invariance import CASES, SETTINGS
+from tests.properties.test_plan_invariance import SETTINGS
 from tests.properties.typed_cases import TypedCase, typed_cases
 
 MUST_BE_SEEN = (
@@ -40,13 +41,13 @@ def _watched() -> Iterator[None]:
         yield
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 2))
+@settings(SETTINGS, max_examples=share(2))
 @given(typed_cases())
 def test_the_plan_never_changes_the_answer(case: TypedCase) -> None:
     _check(case, "typed plans")
 
 
-@settings(SETTINGS, max_examples=max(50, CASES // 5))
+@settings(SETTINGS, max_examples=share(5))
 @given(typed_cases(failing=True))
 def test_the_reported_error_is_the_references(case: TypedCase) -> None:
     _check(case, "typed errors")

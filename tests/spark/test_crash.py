@@ -1,11 +1,10 @@
 """kill -9 of a run on Spark, driver, JVM and workers: after the restarts the sinks hold the same, bit for bit.
 
-THALWEG_KILLS sets the number of random moments.
+`KILLS` of tests/amount.py is the number of random moments.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import KILLS
 from tests.small import THALWEG, Small, undisturbed
 from tests.spark import dying_driver
 from tests.spark.processes import Run, moment, starved
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("THALWEG_KILLS", "20"))
 SEED = 11
 FILES = 6  # nine epochs and the final one
 FINAL = 9

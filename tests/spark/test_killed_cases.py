@@ -1,12 +1,11 @@
 """Random graphs on Spark whose driver, JVM and workers are killed at random moments and started again until they end,
 against the reference over the run's own input log, bit for bit.
 
-THALWEG_SPARK_KILLED sets the number of cases; as in test_plan_invariance.py, several of them make one query.
+`SPARK_KILLED` of tests/amount.py is the number of cases; as in test_plan_invariance.py, several of them make one query.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from tests.amount import SPARK_KILLED
 from tests.properties.strategies import Case
 from tests.spark.planned_driver import Drawn
 from tests.spark.processes import Run, moment, starved
@@ -27,20 +27,18 @@ from thalweg.engine.reference import Reference
 from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.ir.text import print_plan
 
-LONG = "THALWEG_SPARK_KILLED" in os.environ
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(not LONG, reason="minutes for each query: `make test-long` sets THALWEG_SPARK_KILLED"),
+    pytest.mark.skipif(not SPARK_KILLED, reason="minutes for each query: `make test-long` sets THALWEG_SPARK_KILLED"),
 ]
 
-CASES = int(os.environ.get("THALWEG_SPARK_KILLED", str(GRAPHS_PER_QUERY)))
 KILLS = 2  # of each query
 EPOCHS = 5
 DRIVER = [sys.executable, "-m", "tests.spark.planned_driver"]
 ROOT = Path(__file__).parents[2]
 
 
-@settings(SETTINGS, max_examples=-(-CASES // GRAPHS_PER_QUERY))
+@settings(SETTINGS, max_examples=-(-SPARK_KILLED // GRAPHS_PER_QUERY))
 @given(
     st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY), st.integers(2, 3), st.integers(0, 999)
 )

@@ -3,13 +3,12 @@
 A query costs seconds, most of them for its start and for each of its stages. So several random graphs are put side by
 side into one application: one query runs them all. A case is one graph, with its own files and its own part of the
 plan.
-THALWEG_SPARK_CASES sets the number of cases.
+`SPARK_CASES` of tests/amount.py is the number of cases.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pyspark import cloudpickle
 
+from tests.amount import EXPLORE, SPARK_CASES
 from tests.properties import control, derived, functions
 from tests.properties.strategies import Case, cases
 from thalweg.analysis.owed import ordered_sinks
@@ -45,12 +45,11 @@ from thalweg.optimize.passes import make_plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-CASES = int(os.environ.get("THALWEG_SPARK_CASES", "40"))
 GRAPHS_PER_QUERY = 8
-FAILING = max(1, CASES // 20)
+FAILING = max(1, SPARK_CASES // 20)
 # No shrinking: it would take hours. A failing case prints as it is, and shrinks on the local engine.
 SETTINGS = settings(
-    derandomize="THALWEG_EXPLORE" not in os.environ,
+    derandomize=not EXPLORE,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
@@ -75,10 +74,10 @@ def _parallel_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_run, "SourceJob", functools.partial(SourceJob, rows_per_task=4))
 
 
-@settings(SETTINGS, max_examples=-(-CASES // GRAPHS_PER_QUERY))
+@settings(SETTINGS, max_examples=-(-SPARK_CASES // GRAPHS_PER_QUERY))
 @given(
     st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY),
-    st.sampled_from((2, 3, 2, 4)),
+    st.sampled_from((2, 3, 4, 8)),
     st.integers(2, 3),
 )
 def test_the_plan_never_changes_the_answer(several: list[Case], channels: int, epochs: int) -> None:
@@ -194,10 +193,11 @@ def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int
         tables |= given.tables if given is not None else {}
     make = functools.partial(
         make_plan,
-        degree=degrees,
+        degree=min(choice.degrees[0], channels) if choice.uniform else degrees,
         fuse=Fuse(groups),
         buckets=buckets,
         frame_rows=choice.frame_rows,
+        rules=choice.rules,
         routing=Assign(tables),
     )
     try:

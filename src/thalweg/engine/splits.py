@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,26 +94,34 @@ class FileSplits:
                 raise changed(known, size, modified_ns)
             if known is None and path not in pending:
                 split = len(self.known) + len([c for c in self.pending.chunks if c.path not in self.known])
-                rows = self._count(path)
+                if (rows := self._count(path)) is None:
+                    continue
                 chunk = Chunk(self.source.name, split, path, 0, rows, rows, size, modified_ns)
                 if rows == 0:
                     self.known[path] = chunk
                 else:
                     self.pending.chunks.append(chunk)
 
-    def _count(self, path: str) -> int:
-        if self.source.on_error == "fail":
-            return _count_rows(path, self.endpoint.format)
-        return count_tolerantly(path, self.endpoint.format, self.source.outputs[0])
+    def _count(self, path: str) -> int | None:
+        """None: it was deleted since the folder was listed, and is as good as never there."""
+        try:
+            if self.source.on_error == "fail":
+                return _count_rows(path, self.endpoint.format)
+            return count_tolerantly(path, self.endpoint.format, self.source.outputs[0])
+        except (InputError, FileNotFoundError):
+            if Path(path).exists():
+                raise
+            return None
 
 
 def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
+    """Path, size and time of change of each."""
     root = Path(endpoint.path).absolute()
     if root.is_file():
         found = [root]
     elif root.is_dir():
         suffixes = SUFFIXES[endpoint.format]
-        found = [p for p in sorted(root.iterdir()) if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
+        found = [p for p in _listed(source, root) if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
     elif endpoint.exported and not root.exists():
         found = []  # who exports has not started yet
     else:
@@ -123,7 +132,27 @@ def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
             found=str(root),
             hint="paths are relative to the folder in which the run is started",
         )
-    return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := p.stat())]
+    return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
+
+
+def _listed(source: Source, root: Path) -> list[Path]:
+    try:
+        return sorted(root.iterdir())
+    except OSError as error:
+        raise InputError(
+            "the source's folder cannot be listed",
+            operator=source.name,
+            where=source.where,
+            found=f"{root}: {error.strerror}",
+        ) from None
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    """None: somebody deleted it since the folder was listed. Whether that matters is seen when it is to be read."""
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None
 
 
 def _count_rows(path: str, format: str) -> int:

@@ -107,7 +107,9 @@ def query_error(error: StreamingQueryException, checkpoint: Path, notes: Notes, 
             hint=f"the machine is busy with other things: start again; {_AGAIN}",
         )
     if "Job aborted" not in message and "PythonStreamingSourceRunner" in getattr(error, "_stackTrace", ""):
-        return EngineError("Spark's source process died, a Python process that cuts the epochs", hint=_AGAIN)
+        return EngineError(
+            "Spark's source process died, a Python process that cuts the epochs", found=_cause(message), hint=_AGAIN
+        )
     return EngineError(
         "Spark stopped the query",
         found=_cause(message),
