@@ -38,7 +38,7 @@ DRIVER = [sys.executable, "-m", "tests.spark.planned_driver"]
 ROOT = Path(__file__).parents[2]
 
 
-@settings(SETTINGS, max_examples=-(-SPARK_KILLED // GRAPHS_PER_QUERY))
+@settings(SETTINGS, max_examples=max(1, -(-SPARK_KILLED // GRAPHS_PER_QUERY)))
 @given(
     st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY), st.integers(2, 3), st.integers(0, 999)
 )

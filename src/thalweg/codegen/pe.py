@@ -34,7 +34,7 @@ from thalweg.ir.operators import (
     code_fingerprint,
 )
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.runtime.container import Program
+from thalweg.runtime.program import Program
 
 _IMPORTS = """\
 import math

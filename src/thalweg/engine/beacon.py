@@ -15,8 +15,8 @@ from thalweg.ir.endpoints import Beacon
 from thalweg.ir.operators import Source
 from thalweg.ir.rows import unpack
 from thalweg.ir.types import TupleType
-from thalweg.runtime.container import Failure
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.program import Failure
 from thalweg.runtime.rows import columns_of
 
 _FIRST = -1  # its rank: no operator sees the tuple before its source

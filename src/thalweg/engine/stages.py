@@ -11,9 +11,10 @@ from thalweg.engine.beacon import BeaconError
 from thalweg.engine.inputs import InputReader, read_piece
 from thalweg.engine.log import Piece
 from thalweg.errors import TupleError
-from thalweg.runtime.container import Container, Failure, Output, Program
+from thalweg.runtime.container import Container
 from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame, decode, encode
+from thalweg.runtime.program import Failure, Output, Program
 from thalweg.runtime.state import BucketStore
 
 

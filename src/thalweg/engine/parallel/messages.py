@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from thalweg.engine.buckets import Buckets
 from thalweg.engine.inputs import InputReader
 from thalweg.engine.log import Epoch
-from thalweg.runtime.container import Failure, Program
 from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.program import Failure, Program
 
 DRIVER = -1
 END = 2**63 - 1  # the pulse behind everything

@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.engine.parallel.codec import dumps, loads
 from thalweg.engine.parallel.messages import DRIVER, Answered, Close, Load, Sent
 from thalweg.engine.parallel.worker import Worker
-from thalweg.runtime.container import Program
+from thalweg.runtime.program import Program
 
 Inbox = Any  # multiprocessing's Queue of bytes: its class is no type
 NOWHERE = -1

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from thalweg.engine.buckets import Buckets, EpochBuckets
 from thalweg.engine.parallel.messages import END, Part
 from thalweg.engine.stages import Parcel, Passed, run_stateless_pe, sent
-from thalweg.runtime.container import Container, Program
+from thalweg.runtime.container import Container
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
 from thalweg.runtime.ordering.mergers import Pulse
 from thalweg.runtime.ordering.wires import WiresMerger
+from thalweg.runtime.program import Program
 
 AtWork = Callable[[Program | None], None]  # told which PE runs, and None when it has
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from pyspark import TaskContext
 
-from thalweg.runtime.container import Program
+from thalweg.runtime.program import Program
 
 T = TypeVar("T")
 _RUNNING, _WAITING = b"r", b"w"

@@ -26,8 +26,8 @@ from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_ro
 from thalweg.engine.stages import Passed, run_fed, run_source_pe
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
-from thalweg.runtime.container import Program
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.program import Program
 
 FORMAT = "thalweg"
 _POLL_S = 0.1

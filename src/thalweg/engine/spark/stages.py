@@ -16,8 +16,8 @@ from thalweg.engine.spark.at_work import AtWork, Notes
 from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.stages import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.errors import ThalwegError
-from thalweg.runtime.container import Program
 from thalweg.runtime.counts import Spent
+from thalweg.runtime.program import Program
 from thalweg.runtime.records import close_resources
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.stages import Parcel, Passed
 from thalweg.errors import ThalwegError
-from thalweg.runtime.container import Failure
 from thalweg.runtime.counts import Counts, Spent
+from thalweg.runtime.program import Failure
 
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])

@@ -1,0 +1,77 @@
+"""A compiled PE as it travels, and what it makes: frames, failures and counts."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.errors import Where
+from thalweg.ir.operators import (
+    Operator,
+)
+from thalweg.ir.plan import Route
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.counts import Counts
+from thalweg.runtime.frame import Frame
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled PE, as it travels to its worker. The fingerprint names its content."""
+
+    name: str
+    source: str
+    operators: Mapping[str, Operator]
+    input_types: Mapping[str, tuple[TupleType, ...]]
+    ranks: Mapping[str, int]
+    ends: Mapping[str, int]  # the place of each operator's end among those of all operators
+    widths: Mapping[str, int]  # of the order keys that arrive at an operator with several ports
+    tables: Mapping[str, tuple[tuple[str, AttributeType], ...]]
+    consumes: frozenset[int]
+    forwards: frozenset[int]
+    routes: Mapping[int, Route]
+    wire_columns: Mapping[int, tuple[str, ...]]
+    buckets: int
+    frame_rows: int
+    fingerprint: str
+
+    @property
+    def stateful(self) -> bool:
+        return any(operator.key is not None for operator in self.operators.values())
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Failure:
+    """A tuple on which a user's function failed. Failures sort in the order in which the reference would meet them."""
+
+    order_key: tuple[int, ...]
+    rank: int
+    operator: str = field(compare=False)
+    where: Where = field(compare=False)
+    message: str = field(compare=False)
+    row: str = field(compare=False)
+
+
+@dataclass(slots=True)
+class Output:
+    """What a PE sends on: (wire, channel, frame); channel None: where it is."""
+
+    frames: list[tuple[int, int | None, Frame]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+
+_compiled: dict[str, Callable[..., None]] = {}
+
+
+def compile_program(program: Program) -> Callable[..., None]:
+    """The `run` function of the generated module, compiled once per process."""
+    if program.fingerprint not in _compiled:
+        file = f"<thalweg {program.name} {program.fingerprint}>"
+        linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
+        module: dict[str, Any] = {"__name__": f"thalweg_generated_{program.fingerprint}"}
+        exec(compile(program.source, file, "exec"), module)
+        _compiled[program.fingerprint] = module["run"]
+    return _compiled[program.fingerprint]

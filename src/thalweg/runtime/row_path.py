@@ -1,0 +1,125 @@
+"""The row path: an operator's own function, tuple by tuple, and what becomes of tuples on which it fails.
+
+A tuple that fails is recorded, not raised: the engine reports the failure at the least position, which may lie on
+another channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from thalweg.ir.operators import (
+    DEAD_LETTER,
+    Operator,
+)
+from thalweg.runtime import loops, rows
+from thalweg.runtime.columns import Array, Column
+from thalweg.runtime.frame import Frame, join_frames
+from thalweg.runtime.kernels import Fallback
+from thalweg.runtime.program import Failure, Output, Program
+
+Columns = Mapping[str, Column]
+VectorFunction = Callable[[Columns, int], Any]
+
+
+class RowPath:
+    """What the operators of a PE need when their kernel cannot do a frame."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.output = Output()
+        self._letters: dict[str, list[Frame]] = {}
+
+    def _vector(self, function: VectorFunction | None, frame: Frame) -> Any:
+        if function is None:
+            return None
+        try:
+            return function(frame.columns, len(frame))
+        except Fallback:
+            return None
+
+    def _function(self, name: str) -> Callable[[Any], Any]:
+        operator: Any = self.program.operators[name]
+        function: Callable[[Any], Any] = operator.function.callable
+        return function
+
+    def _looped(self, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]) -> tuple[list[Any], Array]:
+        """What a loop makes of the frame's tuples, part by part, and the rows that gave it. A loop ends at the first
+        tuple that fails; where the operator's policy is to go on without it, another one starts behind it."""
+        parts: list[Any] = []
+        kept: list[Array] = []
+        start, going = 0, True
+        while going:
+            part, done, error = loop(frame.window(start, len(frame)) if start else frame)
+            parts.append(part)
+            kept.append(np.arange(start, start + done))
+            start += done + 1
+            going = error is not None and self._fail(name, frame, start - 1, error) and start < len(frame)
+        return parts, np.concatenate(kept)
+
+    def _rows(self, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
+        """The converted results of the operator's function, and the rows that gave them."""
+        function = self._function(name)
+        return self._each(
+            name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
+        )
+
+    def _each(
+        self, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]
+    ) -> tuple[list[Any], Array]:
+        """The results of a step on each item, and the rows that gave them: failed tuples are left out, and unless the
+        operator's policy is to go on without them, all tuples behind the first that failed."""
+        results: list[Any] = []
+        failed: list[int] = []
+        for index, item in enumerate(items):
+            try:
+                results.append(step(item))
+            except Exception as error:  # whatever a user's function raises belongs to its tuple
+                failed.append(index)
+                if not self._fail(name, frame, index, error):
+                    break
+        if not failed:
+            return results, np.arange(len(results))
+        return results, np.delete(np.arange(len(results) + len(failed)), failed)
+
+    def _fail(self, name: str, frame: Frame, index: int, error: Exception) -> bool:
+        """Do with a failed tuple what the operator's policy says; whether to go on."""
+        operator = self.program.operators[name]
+        row = frame.window(index, index + 1)
+        (shown,) = rows.rows(row, self.program.input_types[name][0])
+        if operator.on_error == "dead_letter":
+            text = f"{type(error).__name__}: {error}"
+            columns = rows.columns_of([(name, text, repr(shown))], DEAD_LETTER)
+            self._letters.setdefault(name, []).append(row.with_columns(columns))
+        return self._failed(operator, frame.order_key(index), error, shown)
+
+    def _failed(self, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: Any) -> bool:
+        if operator.on_error != "fail":
+            if operator.on_error == "skip":
+                self.output.counts.skip(operator.name)
+            return True
+        text = shown if isinstance(shown, str) else repr(shown)
+        message, rank = f"{type(error).__name__}: {error}", self.program.ranks[operator.name]
+        self.output.failures.append(Failure(order_key, rank, operator.name, operator.where, message, text))
+        return False
+
+    def put_letters(self, name: str, letters: Frame) -> None:
+        """What a source read in place of tuples."""
+        self._letters.setdefault(name, []).append(letters)
+
+    def dead_letters(self, name: str, width: int) -> Frame | None:
+        """The tuples on which an operator failed, as its last output port gives them."""
+        found = self._letters.pop(name, [])
+        return join_frames([f.padded(width) for f in found]) if found else None
+
+
+def at_rows(frame: Frame, at: Array) -> Frame:
+    """These rows of the frame, which are in most cases all of them."""
+    return frame if len(at) == len(frame) else frame.take(at)
+
+
+def some(frame: Frame) -> Frame | None:
+    return frame if len(frame) else None
