@@ -16,16 +16,23 @@ setup: .venv/ready
 run: setup
 	$(BIN)/python examples/run_bargains.py
 
-# Two halves side by side, a core for each: all that needs no JVM, and all that runs on Spark.
+# Two halves of the tests side by side, a core for each.
+define both
+@set -o pipefail; \
+$(BIN)/python -m pytest $(1) 2>&1 | sed -u 's/^/[1] /' & half=$$!; \
+$(BIN)/python -m pytest $(2) 2>&1 | sed -u 's/^/[2] /'; rest=$$?; \
+wait $$half; exit $$((rest + $$?))
+endef
+
+# All that needs no JVM, and all that runs on Spark.
 test: setup
-	@set -o pipefail; \
-	$(BIN)/python -m pytest tests -m "not spark" --durations=10 2>&1 | sed -u 's/^/[no JVM] /' & half=$$!; \
-	$(BIN)/python -m pytest tests -m spark --durations=25 2>&1 | sed -u 's/^/[Spark]  /'; rest=$$?; \
-	wait $$half; exit $$((rest + $$?))
+	$(call both, tests -m "not spark" --durations=10, tests -m spark --durations=25)
 
 # A minute: no JVM, no processes, and few random cases.
+COMPILER := analysis codegen ir lang optimize runtime
+test-fast: export THALWEG_CASES = 50
 test-fast: setup
-	THALWEG_CASES=50 $(BIN)/python -m pytest tests -m "not spark and not slow"
+	$(call both, $(COMPILER:%=tests/%) -m "not spark and not slow", tests $(COMPILER:%=--ignore=tests/%) -m "not spark and not slow")
 
 # More random cases: over 5,000 on the local engine, 40 on Spark, 20 kills.
 test-cases: setup

@@ -110,6 +110,7 @@ def _check_result(found: Found, result: Any, given: tuple[Any, ...], shown: str)
                 assert made[name] == attributes[origin], f"{name} of {made} is no copy of {origin}\n{shown}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(0, share(5), CHUNK))
 def test_no_unsafe_verdict(chunk: int) -> None:
     found = [check(seed) for seed in range(chunk, chunk + CHUNK)]

@@ -140,6 +140,7 @@ def test_parts_of_a_parquet_file(tmp_path: Path) -> None:
     assert result.left_out == {"good": 4}
 
 
+@pytest.mark.slow
 def test_skip_counts_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text(f"i,x,s,b\n{csv_line(ROW)}\n1,2\n{csv_line(ROW)}\n3,4\n")

@@ -165,6 +165,7 @@ def test_a_restart_with_another_value(small: Small) -> None:
         run_with(small, IN_STATE, "2")
 
 
+@pytest.mark.slow
 def test_a_restart_with_another_value_outside_of_state(small: Small) -> None:
     with pytest.raises(Stop):
         run_with(small, IN_FILTER, "1")

@@ -118,6 +118,7 @@ def test_the_console_repeats_nothing_at_a_restart(tmp_path: Path, capsys: pytest
     assert not list((tmp_path / "results" / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_standard_output_is_for_documents_with_json(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "import thalweg as tw\n\nclass T(tw.Tuple):\n    i: int\n\napp = tw.App('shown')\n"
@@ -165,6 +166,7 @@ def test_a_live_table_prints_where_there_is_no_terminal() -> None:
     assert said.getvalue().count("… and 18 more") == 2
 
 
+@pytest.mark.slow
 def test_the_live_table_of_the_command(tmp_path: Path) -> None:
     """On a real terminal: the table is drawn again and again, and its last form stays."""
     (tmp_path / "app.py").write_text(

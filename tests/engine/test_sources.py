@@ -112,6 +112,7 @@ def test_stopped_and_started_again(tmp_path: Path, kind: str, stop: int) -> None
     assert Reference(app_of(BOUNDED[kind]()).graph()).run(log)["out"] == expected(), "the log can be replayed"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_files")
 def test_an_iterable_killed_at_every_write(tmp_path: Path) -> None:
     """Also in the middle of a file of the spool. Cuts are made by number, so the sink's files are the same."""
