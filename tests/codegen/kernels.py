@@ -193,11 +193,21 @@ def kernel_source(expr: Expr) -> str:
     return "\n    ".join(["def kernel(f, n):", *writer.lines, result])
 
 
+_of_object: dict[int, tuple[Expr, Callable[..., Any]]] = {}
+
+
+def kernel_of(expr: Expr) -> Callable[..., Any]:
+    """Written once for each object. Not for equal ones: to Python 1, 1.0 and True are equal."""
+    if id(expr) not in _of_object:
+        _of_object[id(expr)] = expr, compiled(text(expr), kernel_source(expr))
+    return _of_object[id(expr)][1]
+
+
 def kernel_values(expr: Expr, columns: dict[str, Column], rows: int) -> list[Any] | None:
     """The generated kernel's answer as Python values; None where it falls back."""
     try:
         with np.errstate(all="ignore"):
-            column: Column = compiled(text(expr), kernel_source(expr))(columns, rows)
+            column: Column = kernel_of(expr)(columns, rows)
     except kernels.Fallback:
         return None
     assert len(column) == rows
