@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, Files, SinkEndpoint, SourceEndpoint
-from thalweg.ir.expr import Record
+from thalweg.ir.endpoints import Files, SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
-from thalweg.ir.operators import BAD_RECORD, MARK, Function, Operator, StreamRef
+from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
 from thalweg.ir.row_endpoints import Kafka
-from thalweg.ir.times import duration
-from thalweg.ir.types import DATETIME, INT, TupleType
-from thalweg.lang import agg, control, inside, library
-from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
-from thalweg.lang.endpoints import check_sink, check_source, exported
+from thalweg.ir.types import TupleType
+from thalweg.lang import control, ends, inside, keyed, library, passing, per_tuple
+from thalweg.lang.endpoints import check_source, exported
 from thalweg.lang.finish import finished
-from thalweg.lang.functions import read_function, unknown_attribute
-from thalweg.lang.outputs import declared_type, in_declared_order, map_type
+from thalweg.lang.functions import unknown_attribute
+from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
 from thalweg.lang.place import call_place, user_frame
-from thalweg.lang.row_endpoints import check_kafka_sink, kafka_source, through
+from thalweg.lang.row_endpoints import kafka_source, through
 from thalweg.lang.site import Site, word
-from thalweg.lang.tuples import Tuple, check_names
-from thalweg.lang.window import Duration, Last, Window, Within, names
-from thalweg.library.windows import WindowSpec
-
-TIME_TYPES = (INT, DATETIME)
-RowFunction = Callable[[Any], Any]
+from thalweg.lang.tuples import Tuple
+from thalweg.lang.window import names
 
 
 class App:
@@ -173,6 +164,22 @@ class Stream:
             )
         return self.beside_letters
 
+    map = per_tuple.map
+    filter = per_tuple.filter
+    flat_map = per_tuple.flat_map
+    map_batches = per_tuple.map_batches
+    split = per_tuple.split
+    split_randomly = per_tuple.split_randomly
+    union = passing.union
+    event_time = passing.event_time
+    punctor = passing.punctor
+    delay = passing.delay
+    throttle = passing.throttle
+    aggregate = keyed.aggregate
+    join = keyed.join
+    sink = ends.sink
+    export = ends.export
+    feed = ends.feed
     parallel = control.parallel
     sequential = control.sequential
     fuse_with = control.fuse_with
@@ -190,391 +197,6 @@ class Stream:
     custom = library.custom
     to_dataframe = inside.to_dataframe
 
-    def map(
-        self,
-        function: RowFunction,
-        into: type[Tuple] | None = None,
-        *,
-        on_error: str = "fail",
-        name: str | None = None,
-    ) -> Stream:
-        """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
-        site = Site(self.app, "map", name)
-        policy, letters = site.policy(on_error)
-        read = read_function(function, self.tuple_type, site.where)
-        output = map_type(read, into, site.name, site.where)
-        if isinstance(read.expr, Record):
-            read = in_declared_order(read, output, site.where)
-        elif read.expr is not None:
-            raise GraphError(
-                "a map returns a tuple",
-                where=site.where,
-                expected="a dict of attributes",
-                found=f"a single {read.expr.type}",
-            )
-        return site.stream(
-            ops.Map(
-                name=site.name,
-                inputs=(self.ref,),
-                outputs=(output, *letters),
-                where=site.where,
-                on_error=policy,
-                function=read,
-            ),
-            self,
-        )
-
-    def filter(self, predicate: RowFunction, *, on_error: str = "fail", name: str | None = None) -> Stream:
-        """The tuples for which the predicate is true."""
-        site = Site(self.app, "filter", name)
-        policy, letters = site.policy(on_error)
-        read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
-        return site.stream(
-            ops.Filter(
-                name=site.name,
-                inputs=(self.ref,),
-                outputs=(self.tuple_type, *letters),
-                where=site.where,
-                on_error=policy,
-                function=read,
-            ),
-            self,
-        )
-
-    def flat_map(
-        self, function: RowFunction, into: type[Tuple], *, on_error: str = "fail", name: str | None = None
-    ) -> Stream:
-        """Any number of tuples for each tuple in: the function returns or yields dicts or tuples."""
-        site = Site(self.app, "flat_map", name)
-        policy, letters = site.policy(on_error)
-        read = Function(function, site.where, None, "it may return several tuples")
-        output = declared_type(into, site.where)
-        return site.stream(
-            ops.FlatMap(
-                name=site.name,
-                inputs=(self.ref,),
-                outputs=(output, *letters),
-                where=site.where,
-                on_error=policy,
-                function=read,
-            ),
-            self,
-        )
-
-    def map_batches(
-        self,
-        function: Callable[[Any], Any],
-        into: type[Tuple],
-        *,
-        library: str = "arrow",
-        on_error: str = "fail",
-        name: str | None = None,
-    ) -> Stream:
-        """A function on whole Arrow tables (or Polars frames): a row out for each row in, each a function of its row
-        alone, because how tuples are cut into batches is the plan's matter."""
-        site = Site(self.app, "map_batches", name)
-        policy, letters = site.policy(on_error)
-        if library not in ("arrow", "polars"):
-            raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
-        read = Function(function, site.where, None, "it takes whole batches")
-        operator = ops.MapBatches(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=(declared_type(into, site.where), *letters),
-            where=site.where,
-            on_error=policy,
-            function=read,
-            library=library,
-        )
-        return site.stream(operator, self)
-
-    def event_time(
-        self, attribute: str, *, lateness: Duration = 0, step: Duration | None = None, name: str | None = None
-    ) -> Stream:
-        """The event time of a stream is that of an attribute (a datetime, or an int in any unit); tuples may come
-        `lateness` after others that are newer. Event time moves in steps; by default the windows decide how large."""
-        site = Site(self.app, "event_time", name)
-        self._check_attributes((attribute,), site)
-        if self.tuple_type.get(attribute) not in TIME_TYPES:
-            raise GraphError(
-                f"event_time: {attribute} is no time",
-                where=site.where,
-                expected=" or ".join(map(str, TIME_TYPES)),
-                found=str(self.tuple_type.get(attribute)),
-            )
-        for label, value, least in (("lateness", lateness, 0), ("step", 1 if step is None else step, 1)):
-            if not isinstance(value, int | dt.timedelta) or duration(value) < least:
-                raise GraphError(
-                    f"event_time: bad {label}",
-                    where=site.where,
-                    expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
-                    found=repr(value),
-                )
-        for given in (lateness or None, step):
-            if given is not None:
-                site.check_unit(self, attribute, isinstance(given, dt.timedelta))
-        operator = ops.EventTime(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=(self.tuple_type, MARK),
-            where=site.where,
-            attribute=attribute,
-            lateness=duration(lateness),
-            step=0 if step is None else duration(step),
-        )
-        return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True)
-
-    def punctor(self, predicate: RowFunction, *, before: bool = False, name: str | None = None) -> Stream:
-        """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
-        site = Site(self.app, "punctor", name)
-        read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
-        operator = ops.Punctor(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=(self.tuple_type, MARK),
-            where=site.where,
-            function=read,
-            before=before,
-        )
-        return replace(site.stream(operator), marks=StreamRef(site.name, 1))
-
-    def delay(self, seconds: float, *, name: str | None = None) -> Stream:
-        """The same tuples, later: each epoch waits so long before they go on."""
-        site = Site(self.app, "delay", name)
-        return self._paced(site, delay_s=_positive(seconds, "delay", site))
-
-    def throttle(self, rate: float, *, name: str | None = None) -> Stream:
-        """The same tuples, at most so many per second on each channel."""
-        site = Site(self.app, "throttle", name)
-        return self._paced(site, rate_per_s=_positive(rate, "throttle", site))
-
-    def _paced(self, site: Site, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
-        operator = ops.Pace(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=(self.tuple_type,),
-            where=site.where,
-            delay_s=delay_s,
-            rate_per_s=rate_per_s,
-        )
-        return site.stream(operator, self)
-
-    def split_randomly(self, shares: Iterable[float], *, seed: int, name: str | None = None) -> tuple[Stream, ...]:
-        """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
-        site = Site(self.app, "split_randomly", name)
-        given = list(shares)
-        if not all(isinstance(share, int | float) and share >= 0 for share in given) or not sum(given) > 0:
-            raise GraphError(
-                "split_randomly: bad shares",
-                where=site.where,
-                expected="numbers, 0 or more, not all of them 0",
-                found=repr(given),
-            )
-        if type(seed) is not int:
-            raise GraphError("split_randomly: bad seed", where=site.where, expected="an int", found=repr(seed))
-        bounds = tuple(sum(given[: i + 1]) / sum(given) for i in range(len(given)))
-        operator = ops.RandomSplit(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=(self.tuple_type,) * len(given),
-            where=site.where,
-            bounds=bounds,
-            seed=seed,
-        )
-        first = site.stream(operator, self)
-        return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(len(given)))
-
-    def split(
-        self, function: RowFunction, ports: int, *, on_error: str = "fail", name: str | None = None
-    ) -> tuple[Stream, ...]:
-        """Each tuple goes to the one of `ports` output streams whose number the function returns."""
-        site = Site(self.app, "split", name)
-        policy, letters = site.policy(on_error)
-        if type(ports) is not int or ports < 1:
-            raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
-        read = read_function(function, self.tuple_type, site.where)
-        if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
-            raise GraphError(
-                "split: the function names a port",
-                where=site.where,
-                expected=f"an int in 0..{ports - 1}",
-                found="a dict" if isinstance(read.expr, Record) else f"a {read.expr.type}",
-                hint="0 if … else 1" if ports == 2 else None,
-            )
-        operator = ops.Split(
-            name=site.name,
-            inputs=(self.ref,),
-            outputs=((self.tuple_type,) * ports) + letters,
-            where=site.where,
-            on_error=policy,
-            function=read,
-        )
-        first = site.stream(operator, self)
-        return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(ports))
-
-    def union(self, *others: Stream, name: str | None = None) -> Stream:
-        """The tuples of several streams of one type, in the order of their positions."""
-        site = Site(self.app, "union", name)
-        for other in others:
-            self._same_app(other, site)
-            if not self.tuple_type.same_attributes(other.tuple_type):
-                raise GraphError(
-                    "union of different tuple types",
-                    where=site.where,
-                    expected=str(self.tuple_type),
-                    found=str(other.tuple_type),
-                    hint="a .map() of one of them to the attributes of the other, in their order",
-                )
-        refs = (self.ref, *(other.ref for other in others))
-        marks = site.marks_of([self, *others])
-        made = site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
-        same_time = len({s.time for s in (self, *others)}) == 1
-        timed = marks is not None and self.timed
-        return replace(made, marks=marks, timed=timed, time=self.time if timed and same_time else "")
-
-    def aggregate(
-        self, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: agg.Aggregate
-    ) -> Stream:
-        """Aggregates over a window: a result per tuple of a running window, per slide of a sliding one, and when a
-        tumbling one closes."""
-        site = Site(self.app, "aggregate", name)
-        if not isinstance(window, ops.Running | ops.Sliding | ops.Tumbling | WindowSpec):
-            raise GraphError(
-                "not a window for an aggregate",
-                where=site.where,
-                expected="window.running(…), window.tumbling(…) or window.sliding(…)",
-                found=described(window),
-            )
-        if not fields:
-            raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
-        self._check_attributes(window.by, site)
-        check_names(fields, site.name, site.where)
-        spec = site.window(self, as_spec(window))
-        table = agg.FoldTable(self.tuple_type, site.where, self.tuple_type.get(spec.on) if spec.timed else None)
-        record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
-        output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
-        folds = tuple(table.folds)
-        if not has_kernel(window, folds):
-            return site.windowed(self, "aggregate", spec, aggregate_logic(spec, folds, record), output, on_error)
-        assert not isinstance(window, WindowSpec)
-        policy, letters = site.policy(on_error)
-        return site.stream(
-            ops.Aggregate(
-                name=site.name,
-                inputs=(self.ref,),
-                outputs=(output, *letters),
-                where=site.where,
-                on_error=policy,
-                window=window,
-                folds=folds,
-                fields=record,
-            ),
-            self,
-        )
-
-    def join(
-        self,
-        other: Stream,
-        window: Last | Within,
-        *,
-        mine: Last | Within | None = None,
-        on: str | Iterable[str] | Mapping[str, str] = (),
-        where: Callable[[Any, Any], Any] | None = None,
-        band: tuple[str, float] | tuple[str, str, float] | None = None,
-        on_error: str = "fail",
-        name: str | None = None,
-    ) -> Stream:
-        """Each tuple of this stream with those tuples of the other that its `window` holds and that match: that have
-        the same key (`on`; a dict maps this side's names to the other's), that lie in a `band` (attribute, distance),
-        for which `where` is true. With `mine` this side is stored too, and each tuple of the other finds its partners.
-        """
-        site = Site(self.app, "join", name)
-        self._same_app(other, site)
-        if not isinstance(window, Last | Within) or not (mine is None or isinstance(mine, Last | Within)):
-            raise GraphError(
-                "not a window for a join",
-                where=site.where,
-                expected="window.last(count, by=…) or window.within(time)",
-                found=described(window if not isinstance(window, Last | Within) else mine),
-            )
-        key = tuple(on) if isinstance(on, Mapping) else names(on)
-        theirs = tuple(on.values()) if isinstance(on, Mapping) else key
-        if not key and where is None and band is None:
-            raise GraphError("a join needs a key", where=site.where, expected='on="attribute", band=… or where=…')
-        self._check_attributes(key, site)
-        other._check_attributes(theirs, site)
-        for side, wanted in ((window, theirs), (mine, key)):
-            if isinstance(side, Last) and side.by not in ((), wanted):
-                raise GraphError(
-                    "the join's window is kept by another key",
-                    where=site.where,
-                    expected=f"by={wanted}",
-                    found=f"by={side.by}",
-                )
-        simple = key == theirs and key and where is None and band is None and on_error == "fail"
-        if not (simple and window == Last(1, window.by if isinstance(window, Last) else ()) and _not_stored(mine)):
-            return library.windowed_join(
-                self,
-                other,
-                window,
-                mine=mine,
-                on=(key, theirs),
-                where=where,
-                band=band,
-                on_error=on_error,
-                name=site.name if name is not None else None,
-            )
-        output = library.joined_type(site.name, self.tuple_type, other.tuple_type, (key, theirs), site)
-        return site.stream(
-            ops.Join(name=site.name, inputs=(self.ref, other.ref), outputs=(output,), where=site.where, on=key), self
-        )
-
-    def sink(self, endpoint: SinkEndpoint, *, name: str | None = None) -> None:
-        """The end of a stream."""
-        site = Site(self.app, "sink", name)
-        _check_sink(endpoint, self.tuple_type, site)
-        self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
-
-    def export(self, export: str, *, via: Kafka | None = None, name: str | None = None) -> None:
-        """Give these tuples to other applications under a name: they read them with `app.imported(name, Type)`.
-
-        `via=tw.kafka(…)`: through a topic, instead of a folder."""
-        site = Site(self.app, "export", name)
-        endpoint: SinkEndpoint
-        if via is not None:
-            endpoint = through(via, export, site.where)
-        else:
-            endpoint = exported(export, self.tuple_type, site.where)
-        _check_sink(endpoint, self.tuple_type, site)
-        self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))
-
-    def feed(self, loop: Stream, *, name: str | None = None) -> None:
-        """The end of a loop: these tuples come back as those of `loop`, which `app.feedback(Type)` made."""
-        site = Site(self.app, "feed", name)
-        self._same_app(loop, site)
-        start = next(o for o in self.app._operators if o.name == loop.ref.operator)
-        if not isinstance(start, ops.Feedback):
-            raise GraphError(
-                "tuples are fed back into an ordinary stream",
-                where=site.where,
-                expected="a stream that app.feedback(Type) made",
-                found=f"the stream of {start.name}, a {start.kind} ({start.where})",
-                hint=f"loop = app.feedback({self.tuple_type.name}); use it in a union; then .feed(loop)",
-            )
-        fed = [o.name for o in self.app._operators if isinstance(o, ops.Sink) and o.endpoint == Feed(start.name)]
-        if fed:
-            raise GraphError(
-                f"{start.name} is fed twice", where=site.where, found=f"{fed[0]} feeds it, too", hint="feed a .union()"
-            )
-        if not self.tuple_type.same_attributes(loop.tuple_type):
-            raise GraphError(
-                "a loop of different tuple types",
-                where=site.where,
-                expected=str(loop.tuple_type),
-                found=str(self.tuple_type),
-            )
-        self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=Feed(start.name)))
-
     def _same_app(self, other: Stream, site: Site) -> None:
         if not isinstance(other, Stream):
             raise GraphError("not a stream", where=site.where, expected="a stream", found=described(other))
@@ -590,19 +212,3 @@ class Stream:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)
-
-
-def _check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, site: Site) -> None:
-    check_sink(endpoint, tuple_type, site.where)
-    if isinstance(endpoint, Kafka):
-        check_kafka_sink(endpoint, tuple_type, site.where)
-
-
-def _not_stored(window: Last | Within | None) -> bool:
-    return window is None or window == Last(0, window.by if isinstance(window, Last) else ())
-
-
-def _positive(value: float, word: str, site: Site) -> float:
-    if not isinstance(value, int | float) or not value > 0:
-        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0", found=repr(value))
-    return float(value)

@@ -1,0 +1,179 @@
+"""Operators that take tuples one by one: `map`, `filter`, `flat_map`, `map_batches`, `split`, `split_randomly`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import GraphError
+from thalweg.ir import operators as ops
+from thalweg.ir.expr import Record
+from thalweg.ir.operators import Function, StreamRef
+from thalweg.ir.types import INT
+from thalweg.lang.functions import read_function
+from thalweg.lang.outputs import declared_type, in_declared_order, map_type
+from thalweg.lang.site import Site
+from thalweg.lang.tuples import Tuple
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import Stream
+
+RowFunction = Callable[[Any], Any]
+
+
+def map(
+    self: Stream,
+    function: RowFunction,
+    into: type[Tuple] | None = None,
+    *,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
+    site = Site(self.app, "map", name)
+    policy, letters = site.policy(on_error)
+    read = read_function(function, self.tuple_type, site.where)
+    output = map_type(read, into, site.name, site.where)
+    if isinstance(read.expr, Record):
+        read = in_declared_order(read, output, site.where)
+    elif read.expr is not None:
+        raise GraphError(
+            "a map returns a tuple",
+            where=site.where,
+            expected="a dict of attributes",
+            found=f"a single {read.expr.type}",
+        )
+    return site.stream(
+        ops.Map(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(output, *letters),
+            where=site.where,
+            on_error=policy,
+            function=read,
+        ),
+        self,
+    )
+
+
+def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name: str | None = None) -> Stream:
+    """The tuples for which the predicate is true."""
+    site = Site(self.app, "filter", name)
+    policy, letters = site.policy(on_error)
+    read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
+    return site.stream(
+        ops.Filter(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(self.tuple_type, *letters),
+            where=site.where,
+            on_error=policy,
+            function=read,
+        ),
+        self,
+    )
+
+
+def flat_map(
+    self: Stream, function: RowFunction, into: type[Tuple], *, on_error: str = "fail", name: str | None = None
+) -> Stream:
+    """Any number of tuples for each tuple in: the function returns or yields dicts or tuples."""
+    site = Site(self.app, "flat_map", name)
+    policy, letters = site.policy(on_error)
+    read = Function(function, site.where, None, "it may return several tuples")
+    output = declared_type(into, site.where)
+    return site.stream(
+        ops.FlatMap(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(output, *letters),
+            where=site.where,
+            on_error=policy,
+            function=read,
+        ),
+        self,
+    )
+
+
+def map_batches(
+    self: Stream,
+    function: Callable[[Any], Any],
+    into: type[Tuple],
+    *,
+    library: str = "arrow",
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """A function on whole Arrow tables (or Polars frames): a row out for each row in, each a function of its row
+    alone, because how tuples are cut into batches is the plan's matter."""
+    site = Site(self.app, "map_batches", name)
+    policy, letters = site.policy(on_error)
+    if library not in ("arrow", "polars"):
+        raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
+    read = Function(function, site.where, None, "it takes whole batches")
+    operator = ops.MapBatches(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=(declared_type(into, site.where), *letters),
+        where=site.where,
+        on_error=policy,
+        function=read,
+        library=library,
+    )
+    return site.stream(operator, self)
+
+
+def split(
+    self: Stream, function: RowFunction, ports: int, *, on_error: str = "fail", name: str | None = None
+) -> tuple[Stream, ...]:
+    """Each tuple goes to the one of `ports` output streams whose number the function returns."""
+    site = Site(self.app, "split", name)
+    policy, letters = site.policy(on_error)
+    if type(ports) is not int or ports < 1:
+        raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
+    read = read_function(function, self.tuple_type, site.where)
+    if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
+        raise GraphError(
+            "split: the function names a port",
+            where=site.where,
+            expected=f"an int in 0..{ports - 1}",
+            found="a dict" if isinstance(read.expr, Record) else f"a {read.expr.type}",
+            hint="0 if … else 1" if ports == 2 else None,
+        )
+    operator = ops.Split(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=((self.tuple_type,) * ports) + letters,
+        where=site.where,
+        on_error=policy,
+        function=read,
+    )
+    first = site.stream(operator, self)
+    return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(ports))
+
+
+def split_randomly(self: Stream, shares: Iterable[float], *, seed: int, name: str | None = None) -> tuple[Stream, ...]:
+    """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
+    site = Site(self.app, "split_randomly", name)
+    given = list(shares)
+    if not all(isinstance(share, int | float) and share >= 0 for share in given) or not sum(given) > 0:
+        raise GraphError(
+            "split_randomly: bad shares",
+            where=site.where,
+            expected="numbers, 0 or more, not all of them 0",
+            found=repr(given),
+        )
+    if type(seed) is not int:
+        raise GraphError("split_randomly: bad seed", where=site.where, expected="an int", found=repr(seed))
+    bounds = tuple(sum(given[: i + 1]) / sum(given) for i in range(len(given)))
+    operator = ops.RandomSplit(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=(self.tuple_type,) * len(given),
+        where=site.where,
+        bounds=bounds,
+        seed=seed,
+    )
+    first = site.stream(operator, self)
+    return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(len(given)))
