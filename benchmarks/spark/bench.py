@@ -47,6 +47,7 @@ SLOWEST = "transformWithState"
 POLARS = {"polars, 1 thread": 1, f"polars, {os.cpu_count()} threads": os.cpu_count() or 1}
 PEERS = {
     "applyInPandasWithState": "applyInPandasWithState",
+    "applyInPandasWithState, in pandas": "the same, in pandas",
     UNTUNED: "the same, Spark's settings",
     "polars, 1 thread": "Polars (1 thread)",
 }

@@ -5,6 +5,7 @@ Behind a shuffle rows arrive in any order, so every form needs the column `seq`,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ STATE_SLIDING = "spent binary, traded binary"
 
 Numbers = npt.NDArray[np.float64]
 Held = tuple[Any, Any]  # the state of a symbol: two sums, or the window's trades, packed
+Body = Callable[[str, Iterator[pd.DataFrame], Held | None, int | None], tuple[Any, Held]]
 
 
 def state_schema(last: int | None) -> str:
@@ -74,9 +76,33 @@ def sliding_sums(
     return results[0], results[1], (new[0], new[1])
 
 
-def apply_in_pandas(rows: DataFrame, last: int | None) -> DataFrame:
+def bargains_in_pandas(
+    symbol: str, parts: Iterator[pd.DataFrame], held: Held | None, last: int | None
+) -> tuple[Any, Held]:
+    """The same in pandas' own words, as its documentation teaches them: columns, masks, `cumsum` and `rolling`."""
+    rows = pd.concat(parts).sort_values("seq", ignore_index=True)
+    trades = rows[rows["trade"]]
+    new = pd.DataFrame({"spent": trades["price"] * trades["volume"], "traded": trades["volume"].astype(float)})
+    if last is None:
+        before = pd.Series(held or (0.0, 0.0), index=["spent", "traded"])
+        sums, after = before + new.cumsum(), before + new.sum()
+        kept: Held = (float(after["spent"]), float(after["traded"]))
+    else:
+        old = pd.DataFrame(dict(zip(new, map(np.frombuffer, held or (b"", b"")), strict=True)))
+        known = pd.concat([old.set_axis(old.index - len(old)), new])
+        before = old.sum()
+        sums = known.rolling(last, min_periods=1).sum().loc[new.index]
+        kept = tuple(known[name].tail(last).to_numpy().tobytes() for name in known)
+    so_far = before["spent"] / before["traded"] if before["traded"] else np.nan
+    rows["vwap"] = (sums["spent"] / sums["traded"]).reindex(rows.index).ffill().fillna(so_far)
+    found = rows[~rows["trade"] & (rows["vwap"] > rows["price"])]
+    found = found.assign(symbol=symbol, gain=(found["vwap"] - found["price"]) * found["volume"])
+    return found[["symbol", "vwap", "price", "gain"]], kept
+
+
+def apply_in_pandas(rows: DataFrame, last: int | None, body: Body = bargains_of) -> DataFrame:
     def step(key: Any, parts: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-        found, new = bargains_of(key[0], parts, state.getOption, last)
+        found, new = body(key[0], parts, state.getOption, last)
         state.update(new)
         if len(found):
             yield found
@@ -155,6 +181,7 @@ def transform_in_rows(rows: DataFrame, last: int | None) -> DataFrame:
 
 FORMS: dict[str, Callable[[DataFrame, int | None], DataFrame]] = {
     "applyInPandasWithState": apply_in_pandas,
+    "applyInPandasWithState, in pandas": functools.partial(apply_in_pandas, body=bargains_in_pandas),
     "transformWithStateInPandas": transform_in_pandas,
     "transformWithState": transform_in_rows,
 }
