@@ -28,6 +28,7 @@ def run(
     overwrite: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    keep_epochs: int | None = None,
     params: Mapping[str, object] | None = None,
 ) -> RunResult:
     """Run an application from a program of your own; `thalweg run` does the same from the shell.
@@ -49,6 +50,7 @@ def run(
         overwrite=overwrite,
         master=master,
         conf=conf or {},
+        keep_epochs=keep_epochs,
     )
     planned = plan_run(
         app.graph(), degree=degree, fuse=fuse, buckets=buckets, balance=balance, checkpoint=options.checkpoint

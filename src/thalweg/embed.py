@@ -33,6 +33,7 @@ def start(
     follow: bool,
     max_tuples_per_epoch: int,
     overwrite: bool,
+    keep_epochs: int | None,
 ) -> Running:
     _check(app, spark)
     folder = None if checkpoint is None else Path(checkpoint)
@@ -42,6 +43,7 @@ def start(
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
         overwrite=overwrite,
+        keep_epochs=keep_epochs,
     )
     return SparkRunning(made, options, spark)
 

@@ -18,7 +18,7 @@ from tests.engine.test_crash import die_at_write, finished, in_child
 from tests.small import Stop, contents, stop_after
 from tests.tcp import wait_for
 from thalweg import agg, window
-from thalweg.engine import feed
+from thalweg.engine import feed, retain
 from thalweg.engine.check import check
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.reference import Reference
@@ -61,9 +61,10 @@ def run(
     *,
     follow: bool = False,
     per_epoch: int = PER_EPOCH,
+    keep: int | None = None,
 ) -> RunResult:
     # In this process: some tests run it in a fork of theirs, which cannot use the server that forks workers.
-    options = RunOptions(checkpoint, follow, per_epoch, interval_s=0.05, in_process=True)
+    options = RunOptions(checkpoint, follow, per_epoch, interval_s=0.05, in_process=True, keep_epochs=keep)
     return run_local(make_plan(app.graph(), degree=2), options, watch)
 
 
@@ -114,8 +115,10 @@ def test_stopped_and_started_again(tmp_path: Path, kind: str, stop: int) -> None
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_files")
-def test_an_iterable_killed_at_every_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", [None, 1])
+def test_an_iterable_killed_at_every_write(tmp_path: Path, keep: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in the middle of a file of the spool. Cuts are made by number, so the sink's files are the same."""
+    monkeypatch.setattr(retain, "_AT_ONCE", 1)
     app = app_of(tw.iterable(items), tmp_path / "undisturbed")
     run(app)
     wanted = [data for name, data in contents(tmp_path / "undisturbed").items() if "epoch" in name]
@@ -123,7 +126,7 @@ def test_an_iterable_killed_at_every_write(tmp_path: Path) -> None:
     kills = 0
     for number in count(1, 2):
         folder = tmp_path / str(number)
-        work = functools.partial(run, app_of(tw.iterable(items), folder / "out"), folder / "checkpoint")
+        work = functools.partial(run, app_of(tw.iterable(items), folder / "out"), folder / "checkpoint", keep=keep)
 
         def dying() -> None:
             die_at_write(number, half=number % 4 == 1)
@@ -136,7 +139,25 @@ def test_an_iterable_killed_at_every_write(tmp_path: Path) -> None:
             assert finished(in_child(work))
         found = [data for name, data in contents(folder / "out").items() if "epoch" in name]
         assert found == wanted, f"killed at write {number}"
+        left = len(list((folder / "checkpoint" / "spool" / "items.spool").glob("*.arrow")))
+        assert left <= 3 if keep else left > 10, "three files and a half are an epoch; the last one takes ten tuples"
     assert kills > 15, "the spool, log, state, sink, commit and progress should be among them"
+
+
+@pytest.mark.usefixtures("_small_files")
+@pytest.mark.parametrize("keep", [1, 2])
+def test_what_old_epochs_took_is_deleted(tmp_path: Path, keep: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the run may need again stays: it goes on as if nothing had been deleted."""
+    monkeypatch.setattr(retain, "_AT_ONCE", 1)
+    with pytest.raises(Stop):
+        run(app_of(tw.iterable(items)), tmp_path, stop_after(3), keep=keep)
+    spool = Spool.of(tmp_path / "spool", "items")
+    assert spool.contents() == (15, 100), "7 tuples to a file, whether it is there or not"
+    kept = Checkpoint(tmp_path).log[3 - keep].chunks[0].split  # the run was left before it looked behind epoch 3
+    assert [spool.file(number).exists() for number in range(15)] == [False] * kept + [True] * (15 - kept)
+    spool.file(0).write_bytes(b"a kill left it")
+    assert run(app_of(tw.iterable(items)), tmp_path, keep=keep).tuples() == expected()
+    assert not spool.file(0).exists()
 
 
 def test_what_was_spooled_is_skipped(tmp_path: Path) -> None:

@@ -132,6 +132,12 @@ def run(
     ] = False,
     max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
     interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
+    keep_epochs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="keep what the last N epochs took of Kafka, TCP, iterables …; by default all", min=1
+        ),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
     ] = False,
@@ -175,7 +181,17 @@ def run(
     stop = Stop()
     tables = Tables() if out.is_terminal and not json_output else None
     options = RunOptions(
-        checkpoint, follow, max_tuples_per_epoch, interval, overwrite, master, settings, console, stop, tables
+        checkpoint,
+        follow,
+        max_tuples_per_epoch,
+        interval,
+        overwrite,
+        master,
+        settings,
+        console,
+        stop,
+        tables,
+        keep_epochs=keep_epochs,
     )
     if json_output:
         event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}

@@ -24,6 +24,7 @@ from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
 from thalweg.engine.parallel.engine import ParallelEngine
 from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.retain import Retention
 from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sink_console import ConsoleSink
 from thalweg.engine.sinks import CollectSink, SinkWriter, make_sinks, tuples_of, write_epoch
@@ -54,10 +55,13 @@ class RunOptions:
     stop: Stop = field(default_factory=Stop, compare=False)
     display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
     in_process: bool = False  # the local engine runs all channels in this process, one after the other
+    keep_epochs: int | None = None  # of sources that cannot be read twice: what so many epochs took; None: all
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
             raise PlanError("an epoch takes at least one tuple", found=f"{self.max_tuples_per_epoch} tuples per epoch")
+        if self.keep_epochs is not None and self.keep_epochs < 1:
+            raise PlanError("the last epoch's input is kept at least", found=f"{self.keep_epochs} epochs to keep")
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         engine = stack.enter_context(closing(_engine(plan, state, options)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
         reports: list[EpochReport] = []
+        retention = Retention(run.checkpoint, sources, options.keep_epochs)
         loops = [loop.name for loop in plan.graph.loops]
         ended = False
         while not ended and not options.stop.requested:
@@ -220,6 +225,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             options.stop.epoch = None
             run.show(number, options)
             watch(reports[-1])
+            retention.committed(number)
             number += 1
             ended = epoch.final
         if ended:

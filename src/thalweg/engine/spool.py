@@ -2,7 +2,8 @@
 
 A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They meet only in the
 folder: `0000000000.arrow`, `0000000001.arrow`, …, each whole and on the disk before it has its name, and `end.json`
-when the source has ended or failed: then there is no file behind those that are there.
+when the source has ended or failed: then there is no file behind those that are there. `dropped.json` says how many of
+the first files were deleted, and how many tuples were in them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,6 +40,14 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """The first files of a spool, which are gone, with so many tuples."""
+
+    files: int = 0
+    tuples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Spool:
     """One source's folder."""
 
@@ -56,13 +65,14 @@ class Spool:
         and, for a source that can go on behind its end, that end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
+        self._delete(self.dropped())
         end = self.end()
         if end is not None and (again or end.error is not None):
             self._end_file.unlink()
 
     def contents(self) -> tuple[int, int]:
-        """How many files there are, and how many tuples in them."""
-        files = tuples = 0
+        """How many files there are, deleted ones among them, and how many tuples in them."""
+        files, tuples = (dropped := self.dropped()).files, dropped.tuples
         while (file := self.file(files)).exists():
             tuples += count_arrow_rows(str(file))
             files += 1
@@ -83,6 +93,25 @@ class Spool:
         with pa.ipc.new_file(out, table.schema) as file:
             file.write_table(table, max_chunksize=_BATCH_ROWS)  # an epoch may take a part: it reads only its batches
         create_atomically(self.file(number), out.getvalue())
+
+    @property
+    def _dropped_file(self) -> Path:
+        return self.folder / "dropped.json"
+
+    def dropped(self) -> Dropped:
+        return Dropped(**json.loads(self._dropped_file.read_bytes())) if self._dropped_file.exists() else Dropped()
+
+    def drop(self, files: int) -> None:
+        """Delete the files before this number. First their tuples are written down: who feeds goes by their number."""
+        before = self.dropped()
+        tuples = sum(count_arrow_rows(str(self.file(number))) for number in range(before.files, files))
+        now = Dropped(files, before.tuples + tuples)
+        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode())
+        self._delete(now)
+
+    def _delete(self, dropped: Dropped) -> None:
+        for file in [f for f in self.folder.glob("*.arrow") if int(f.stem) < dropped.files]:
+            file.unlink()
 
     @property
     def _end_file(self) -> Path:

@@ -66,6 +66,7 @@ def start(
     follow: bool = True,
     max_tuples_per_epoch: int = MAX_TUPLES,
     overwrite: bool = False,
+    keep_epochs: int | None = None,
 ) -> Running:
     """Run the application in the background, in a session of your own. `plan`: a plan's text, or the file with it."""
     running: Running = importlib.import_module("thalweg.embed").start(
@@ -78,6 +79,7 @@ def start(
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
         overwrite=overwrite,
+        keep_epochs=keep_epochs,
     )
     return running
 

@@ -20,6 +20,7 @@ from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
 from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.retain import Retention
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
 from thalweg.engine.spark.at_work import Notes
@@ -229,6 +230,7 @@ def _follow(
     """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
     is not endless ends by itself then."""
     reports: list[EpochReport] = []
+    retention = Retention(run.checkpoint, graph.sources, options.keep_epochs)
     settled = False
     try:
         active = True
@@ -247,6 +249,7 @@ def _follow(
                 reports.append(report)
                 run.show(report.epoch, options)
                 watch(report)
+                retention.committed(report.epoch)
             number = first + len(reports)
             options.stop.epoch = number if number in run.checkpoint.log else None
             if active and reports and reports[-1].final:
