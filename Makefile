@@ -24,9 +24,9 @@ $(BIN)/python -m pytest $(2) 2>&1 | sed -u 's/^/[2] /'; rest=$$?; \
 wait $$half; exit $$((rest + $$?))
 endef
 
-# All that needs no JVM, and all that runs on Spark.
+# All that needs no JVM, with the runs on Spark that are killed; and all else that runs on Spark.
 test: setup
-	$(call both, tests -m "not spark" --durations=10, tests -m spark --durations=25)
+	$(call both, tests -v -m "not spark or processes" --durations=10, tests -v -m "spark and not processes" --durations=20)
 
 # A minute: no JVM, no processes, and few random cases.
 COMPILER := analysis codegen ir lang optimize runtime

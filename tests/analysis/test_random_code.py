@@ -111,7 +111,7 @@ def _check_result(found: Found, result: Any, given: tuple[Any, ...], shown: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(0, share(5), CHUNK))
+@pytest.mark.parametrize("chunk", range(0, share(10), CHUNK))
 def test_no_unsafe_verdict(chunk: int) -> None:
     found = [check(seed) for seed in range(chunk, chunk + CHUNK)]
     stateless = [f for f in found if not {e.kind for e in f.notes.effects} & set(NOT_STATELESS)]

@@ -17,7 +17,7 @@ from tests.small import THALWEG, Small, undisturbed
 from tests.spark import dying_driver
 from tests.spark.processes import Run, moment, starved
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.processes]
 
 SEED = 11
 FILES = 6  # nine epochs and the final one
@@ -39,13 +39,6 @@ DEATHS = (
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What the local engine writes; Spark writes the same bytes."""
     return undisturbed(tmp_path_factory.mktemp("undisturbed"), FILES)
-
-
-@pytest.mark.usefixtures("spark")
-def test_undisturbed(expected: dict[str, bytes], tmp_path: Path) -> None:
-    small = Small.make(tmp_path, FILES)
-    assert small.run("spark").epochs == FINAL + 1
-    assert small.output() == expected
 
 
 def test_killed_at_every_point_of_an_epoch(expected: dict[str, bytes], tmp_path: Path) -> None:
