@@ -171,8 +171,8 @@ def renamed_operator(operator: Operator, prefix: str) -> Operator:
 
 
 def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int) -> PhysicalPlan:
-    """Each graph with the tables and fusion of its own case; all with the degrees of the first, and only two of them with
-    their hints, so that they share their stages: a stage is what costs."""
+    """Each graph with the tables and fusion of its own case, but all with the degrees of the first and only two of them
+    with their hints, so that they share their stages: a stage is what costs."""
     choice = several[0].choice
     hints: dict[str, Hint] = {}
     for case, graph in zip(several[:2], graphs, strict=False):
