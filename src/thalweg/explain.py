@@ -88,6 +88,8 @@ def _state(operator: Operator) -> str:
         return f"state: {operator.window}"
     if isinstance(operator, Join):
         return f"state: last tuple by {', '.join(operator.on)}"
+    if operator.key is not None:
+        return f"state: by {', '.join(operator.key)}" if operator.key else "state: one for all tuples"
     return ""
 
 

@@ -273,6 +273,34 @@ def test_a_pe_that_cannot_be() -> None:
         make_plan(app.graph())
 
 
+def test_wishes_that_contradict_each_other() -> None:
+    app, source = rows()
+    one = by(source, "k", name="one").parallel(2)
+    by(one, "n", name="two").fuse_with(one).sink(tw.collect(), name="out")
+    with pytest.raises(HintError, match="one cannot both run in several channels and be fused as asked for"):
+        make_plan(app.graph(), degree=2)
+
+    _, source = rows()
+    alone = source.filter(lambda t: t.v > 0, name="alone").isolate()
+    behind = alone.filter(lambda t: t.v > 1, name="behind")
+    with pytest.raises(GraphError, match="behind is to share a PE with alone, which is to have one of its own"):
+        behind.fuse_with(alone)
+    another = source.filter(lambda t: t.v > 1, name="another").fuse_with(behind)
+    with pytest.raises(GraphError, match="another is to share a PE with behind, which is to have one of its own"):
+        behind.isolate()
+    for wrong in ((), ("behind",), (another,)):
+        with pytest.raises(GraphError, match="fuse_with: no"):
+            another.fuse_with(*wrong)
+
+
+def test_order_of_a_plan_that_is_open() -> None:
+    app, source = rows()
+    by(source, "k", name="sums").sink(tw.collect(), name="out")
+    (into, out) = edges(make_plan(app.graph(), degree=OPEN))
+    assert (into.kept, into.paid) == ("each channel's own", "a merge by numbers and pulses")
+    assert out.paid.startswith("a merge by")
+
+
 def test_unordered() -> None:
     app, source = rows()
     source.map(lambda t: {"v": t.v}, name="mapped").unordered().filter(lambda t: t.v > 0, name="kept").sink(

@@ -93,6 +93,17 @@ def test_check(example: Path) -> None:
     assert (said["plans"], said["tuples"], said["difference"]) == (6, 1000, None)
 
 
+def test_rules_and_plans(example: Path) -> None:
+    """`run` shows the regions of the rules that it follows; a plan is taken as `explain` prints it."""
+    app = str(example / "bargains.py")
+    assert "parallel regions, by the rules of the paper" in invoke("run", app, "--engine", "local", "--rules", "paper")
+    (example / "open.plan").write_text(invoke("explain", app, "--degree", "open"))
+    shutil.rmtree(example / "out", ignore_errors=True)
+    assert "degree vwap=2" in invoke(
+        "run", app, "--engine", "local", "--plan", str(example / "open.plan"), "--degree", "2"
+    )
+
+
 def test_doctor() -> None:
     findings = json.loads(invoke("doctor", "--json"))
     assert {"Python", "Java", "pyspark"} <= {finding["what"] for finding in findings}
@@ -116,9 +127,34 @@ MISTAKES = {
     "no folder": (("run", "adrift.py", "--engine", "local"), "input error: the source's folder does not exist"),
     "leads nowhere": (("explain", "open.py"), "graph error: the stream ticks leads nowhere"),
     "conf": (("run", "bargains.py", "--engine", "local", "--conf", "spark.x"), "KEY=VALUE"),
+    "syntax": (("explain", "syntax.py"), "syntax.py:2)\n  found: SyntaxError: invalid syntax\n"),
+    "import": (("explain", "lacking.py"), "lacking.py:1)\n  found: ModuleNotFoundError: No module named 'nopackage'\n"),
+    "method": (
+        ("explain", "misspelt.py"),
+        "misspelt.py:7)\n  found: AttributeError: 'Stream' object has no attribute ",
+    ),
+    "its hint": (("explain", "misspelt.py"), "hint: did you mean `map`?"),
+    "argument": (("explain", "wrongly.py"), "wrongly.py:2)\n  found: TypeError: App.__init__() missing 1 required"),
+    "checkpoint": (
+        ("run", "bargains.py", "--engine", "local", "--checkpoint", "empty.py"),
+        "checkpoint error: a checkpoint is a folder",
+    ),
+    "buckets": (
+        ("explain", "bargains.py", "--degree", "4", "--buckets", "2"),
+        "plan error: fewer buckets than channels",
+    ),
+    "plan and rules": (
+        ("explain", "bargains.py", "--plan", "empty.py", "--rules", "paper"),
+        "usage error: --plan says all that --rules would",
+    ),
 }
 FILES = {
     "empty.py": "",
+    "syntax.py": "import thalweg as tw\ndef (:\n",
+    "lacking.py": "import nopackage\n",
+    "wrongly.py": "import thalweg as tw\napp = tw.App()\n",
+    "misspelt.py": "import thalweg as tw\n\nclass T(tw.Tuple):\n    x: int\n\napp = tw.App('misspelt')\n"
+    "app.source(tw.files('nowhere'), T).mapp(lambda t: {'x': t.x})\n",
     "adrift.py": "import thalweg as tw\n\nclass T(tw.Tuple):\n    x: int\n\napp = tw.App('adrift')\n"
     "app.source(tw.files('nowhere'), T).sink(tw.collect())\n",
     "open.py": "import thalweg as tw\n\nclass T(tw.Tuple):\n    x: int\n\napp = tw.App('open')\n"

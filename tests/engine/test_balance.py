@@ -241,7 +241,7 @@ def test_commands(small: Small, expected: dict[str, bytes]) -> None:
     assert [o["operator"] for o in said["balance"]["operators"]] == ["vwap", "bargains.join"]
     (small.folder / "plan.txt").write_text("plan " + text.partition("\nplan ")[2].partition("\n\n")[0])
     both = CliRunner().invoke(cli, ["run", app, "--plan", str(small.folder / "plan.txt"), "--balance"])
-    assert "--plan says how keys are routed" in str(both.exception)
+    assert "--plan says all that --balance would" in str(both.exception)
     options = ["--engine", "local", "--checkpoint", str(small.checkpoint), "--max-tuples-per-epoch", str(PER_EPOCH)]
     with warnings.catch_warnings():
         warnings.simplefilter("error", ThalwegWarning)

@@ -78,7 +78,7 @@ def test_groups_that_cannot_be() -> None:
         make_plan(bargains(), fuse="ticks trades; trades quotes")
     with pytest.raises(PlanError, match="unknown fusion") as error:
         make_plan(bargains(), fuse="ticks trads; vwap")
-    assert (error.value.found, error.value.hint) == ("trads", "did you mean `trades`?")
+    assert (error.value.found, error.value.hint) == ("ticks trads; vwap", "did you mean `trades`?")
 
 
 def test_unknown_fusion_and_bad_degree() -> None:

@@ -17,7 +17,7 @@ from tests.small import THALWEG, Small, undisturbed
 from tests.spark import dying_driver
 from tests.spark.processes import Run, moment, starved
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes]
+pytestmark = pytest.mark.spark
 
 SEED = 11
 FILES = 6  # nine epochs and the final one
@@ -41,6 +41,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return undisturbed(tmp_path_factory.mktemp("undisturbed"), FILES)
 
 
+@pytest.mark.processes
 def test_killed_at_every_point_of_an_epoch(expected: dict[str, bytes], tmp_path: Path) -> None:
     small = Small.make(tmp_path, FILES)
     said = tmp_path / "said"

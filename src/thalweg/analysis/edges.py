@@ -41,7 +41,7 @@ def edges(plan: PhysicalPlan) -> list[Edge]:
 def _kept_and_paid(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
     if (operator.name, port) not in plan.wire_of:
         return "all, by a call inside the PE", "nothing"
-    if plan.channels == 1 or part == TO_FIRST:
+    if (plan.channels == 1 and not plan.is_open) or part == TO_FIRST:
         return "all, in one channel", "nothing"
     if not isinstance(operator, Sink) and plan.wire_of[operator.name, port].route == STAY:
         return "each channel's own", "nothing"

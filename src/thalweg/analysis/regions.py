@@ -10,6 +10,7 @@ from thalweg.analysis.facts import facts_of
 from thalweg.analysis.joints import joints
 from thalweg.analysis.partitioning import copies_of, speaks_for_itself
 from thalweg.analysis.safe import Rules, refusal, rules_of
+from thalweg.errors import HintError
 from thalweg.ir.facts import Reason
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
@@ -61,7 +62,21 @@ def _torn(graph: LogicalGraph, forming: _Forming) -> dict[str, Reason]:
                     text = f"shares a PE with {mate}, which is in another region"
                     text = text if why is None else f"shares a PE with {mate}, which is in none: {why.text}"
                     found[torn] = Reason(text, hint.where)
+                    _refuse_contradiction(graph, torn, found[torn])
     return found
+
+
+def _refuse_contradiction(graph: LogicalGraph, name: str, why: Reason) -> None:
+    """Two wishes of the user's of which one would be passed over in silence."""
+    said = graph.hints.get(name)
+    if said is not None and said.parallel:
+        raise HintError(
+            f"{name} cannot both run in several channels and be fused as asked for",
+            operator=name,
+            where=said.where,
+            found=f"it {why.text} ({why.where})",
+            hint="leave out .parallel() or .fuse_with()",
+        )
 
 
 @dataclass(slots=True)

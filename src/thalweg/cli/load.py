@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from thalweg.errors import GraphError, did_you_mean
+import thalweg.errors
+from thalweg.errors import GraphError, ThalwegError, Where, did_you_mean
 from thalweg.lang.app import App
 from thalweg.load import load_file, load_name
+
+
+@contextmanager
+def _said(target: str) -> Iterator[None]:
+    """What the user's module raises while it is loaded, as an error with its place in the user's program."""
+    try:
+        yield
+    except ThalwegError:
+        raise
+    except Exception as error:
+        known = [name for name in dir(getattr(error, "obj", None)) if not name.startswith("_")]
+        meant = did_you_mean(error.name, known) if isinstance(error, AttributeError) and error.name else None
+        raise GraphError(
+            f"{target} cannot be loaded",
+            where=_place(error),
+            found=f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}",
+            hint=meant or "--debug shows the whole traceback",
+        ) from error
+
+
+def _place(error: Exception) -> Where | None:
+    """The innermost line outside of Thalweg and of what imports modules."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return Where(error.filename, error.lineno)
+    own = str(Path(thalweg.errors.__file__).parent)
+    places = [
+        Where(frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and not frame.filename.startswith((own, "<frozen"))
+    ]
+    return places[-1] if places else None
 
 
 def load_app(name: str, params: Mapping[str, object] | None = None) -> App:
     target, _, attribute = name.partition(":")
     given = params or {}
-    module = load_file(Path(target), given) if target.endswith(".py") else load_name(target, given)
+    with _said(target):
+        module = load_file(Path(target), given) if target.endswith(".py") else load_name(target, given)
     apps = {n: value for n, value in vars(module).items() if isinstance(value, App)}
     if attribute:
         if attribute not in apps:

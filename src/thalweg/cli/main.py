@@ -82,11 +82,12 @@ def _plan(
     checkpoint: Path | None = None,
     rules: str = "thalweg",
 ) -> Planned:
-    if file is not None and balance:
-        raise UsageError("--plan says how keys are routed", expected="--plan or --balance, not both")
     if file is not None:
+        said = {"--balance": balance, "--fuse": fuse != "all", "--rules": rules != "thalweg"}
+        for option in (name for name, given in said.items() if given):
+            raise UsageError(f"--plan says all that {option} would", expected=f"--plan or {option}, not both")
         check_safety(graph)
-        return Planned(close_degrees(verify(parse_plan(file.read_text(), graph)), degree, buckets))
+        return Planned(close_degrees(verify(parse_plan(_plan_text(file), graph)), degree, buckets))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
     with err.status("counting keys in a sample of the input") if balance else nullcontext():
         return plan_run(
@@ -99,6 +100,14 @@ def _plan(
             rules=rules,
             observe=observe,
         )
+
+
+def _plan_text(file: Path) -> str:
+    """The file's plan; of all that `explain` prints, that part."""
+    lines = file.read_text().splitlines(keepends=True)
+    first = next((number for number, line in enumerate(lines) if line.startswith("plan ")), 0)
+    last = next((number for number in range(first, len(lines)) if not lines[number].strip()), len(lines))
+    return "".join(lines[first:last]) if lines[:1] and lines[0].startswith("application ") else "".join(lines)
 
 
 def _degree(text: str) -> int:
@@ -197,7 +206,7 @@ def run(
         event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}
         print_json(event | balance_json(planned))
     else:
-        out.print(explain(made) + balance_text(planned), markup=False)
+        out.print(explain(made, rules) + balance_text(planned), markup=False)
         out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
     how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
     with (
@@ -209,7 +218,7 @@ def run(
             print_json({"event": "prometheus", "url": url}) if json_output else out.print(f"metrics at {url}")
 
         def watch(report: EpochReport) -> None:
-            for one in (shown.watch, *watches):
+            for one in (*watches, shown.watch):  # who reads of an epoch may ask for its metrics
                 one(report)
 
         try:

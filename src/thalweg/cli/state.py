@@ -100,7 +100,7 @@ def chosen(found: Inspection, operator: str | None, key: tuple[str, ...]) -> lis
     if key and not any(True for state in states for _ in islice(state.entries(key), 1)):
         raise CheckpointError(
             f"no state has the key {', '.join(key)}",
-            found=f"keys of {', '.join(s.name for s in states) or 'no operator'}",
+            found=f"the keys of {', '.join(s.name for s in states)}" if found.epochs_done else "no epoch is done yet",
             hint="--key takes the attribute's value as text; repeat it for a key of several attributes, in their order",
         )
     return states

@@ -53,6 +53,8 @@ class Checkpoint:
 
     def open(self, wanted: Manifest) -> Manifest:
         """Take the folder for this process: a new manifest, or the old one if this start fits it."""
+        if self.folder.is_file():
+            raise CheckpointError("a checkpoint is a folder", found=f"a file: {self.folder}")
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.take_lock()

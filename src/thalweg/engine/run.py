@@ -84,7 +84,11 @@ class RunResult:
             sink = names[0]
         if sink is None or sink not in self.collected:
             hint = did_you_mean(sink or "", names)
-            raise PlanError(f"no collect sink {sink!r}", expected=", ".join(names) or "a collect sink", hint=hint)
+            raise PlanError(
+                f"no collect sink {sink}" if sink else "which collect sink?",
+                expected=", ".join(names) or "a collect sink",
+                hint=hint,
+            )
         revivers = [reviver(kind) for _, kind in self.types[sink].attributes]
         return [
             tuple(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])

@@ -242,7 +242,16 @@ class Reader:
             return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
         if self.endpoint.format != "parquet":
             format, wanted = self.endpoint.format, self.tuple_type
-            table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
+            try:
+                table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
+            except InputError as error:
+                raise InputError(
+                    error.message,
+                    operator=self.source,
+                    expected=f"rows of {wanted}",
+                    found=error.found,
+                    hint='tw.files(…, on_error="skip") leaves such rows out, "dead_letter" keeps them aside',
+                ) from None
             if len(table) != chunk.rows:
                 found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
                 raise InputError("this file does not have one row per line", operator=self.source, found=found)

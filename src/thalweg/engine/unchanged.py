@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 
 from thalweg.engine.log import Chunk
@@ -11,10 +12,16 @@ from thalweg.errors import InputError
 def changed(known: Chunk, size: int, modified_ns: int) -> InputError:
     return InputError(
         f"{known.path} changed after it was taken",
-        expected=f"{known.size} bytes, modified at {known.modified_ns} ns",
-        found=f"{size} bytes, modified at {modified_ns} ns",
+        expected=f"{known.size} bytes, modified at {_shown(known.modified_ns)}",
+        found=f"{size} bytes, modified at {_shown(modified_ns)}",
         hint="put the file back as it was, or start anew with another checkpoint; new data belongs into new files",
     )
+
+
+def _shown(modified_ns: int) -> str:
+    """To the nanosecond: a file may be written again within a second."""
+    when = dt.datetime.fromtimestamp(modified_ns // 1_000_000_000)
+    return f"{when}.{modified_ns % 1_000_000_000:09d}"
 
 
 def check_unchanged(chunk: Chunk) -> None:

@@ -29,7 +29,10 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
     operator = _operator(self)
     if degree is not None and (type(degree) is not int or degree < 1):
         raise GraphError(
-            "parallel: a degree counts channels", where=where, expected="1 or more", found=described(degree)
+            "parallel: a degree counts channels",
+            where=where,
+            expected="a whole number, 1 or more",
+            found=described(degree),
         )
     chosen = None if key is None else names(key)
     if chosen is not None:
@@ -54,13 +57,20 @@ def fuse_with(self: Stream, *others: Stream) -> Stream:
     """Run the operator in one PE with those that made the other streams."""
     where = call_place(user_frame())
     found: list[str] = []
+    if not others:
+        raise GraphError("fuse_with: no stream", where=where, expected="a stream of another operator")
     for other in others:
-        if other.app is not self.app or other.ref.operator == self.ref.operator:
+        if not isinstance(other, type(self)) or other.app is not self.app or other.ref.operator == self.ref.operator:
+            shown = f"{other.ref} of {other.app.name}" if isinstance(other, type(self)) else described(other)
             raise GraphError(
-                "fuse_with: streams of other operators of the same application",
+                "fuse_with: nothing to share a PE with",
                 where=where,
-                found=f"{other.ref} of {other.app.name}",
+                expected="streams of other operators of the same application",
+                found=shown,
             )
+        alone = self.app._hints.get(other.ref.operator)
+        if alone is not None and alone.isolate:
+            raise _contradiction(self.ref.operator, other.ref.operator, where, alone.where)
         found.append(other.ref.operator)
     held = self.app._hints.get(self.ref.operator)
     both = (*(held.fuse_with if held is not None else ()), *found)
@@ -69,7 +79,21 @@ def fuse_with(self: Stream, *others: Stream) -> Stream:
 
 def isolate(self: Stream) -> Stream:
     """Run the operator in a PE of its own."""
-    return _hinted(self, call_place(user_frame()), "isolate", isolate=True)
+    where = call_place(user_frame())
+    for name, hint in self.app._hints.items():
+        if self.ref.operator in hint.fuse_with:
+            raise _contradiction(name, self.ref.operator, where, hint.where)
+    return _hinted(self, where, "isolate", isolate=True)
+
+
+def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphError:
+    return GraphError(
+        f"{name} is to share a PE with {alone}, which is to have one of its own",
+        operator=name,
+        where=where,
+        found=f"the other of the two, {other}",
+        hint="leave out .fuse_with() or .isolate()",
+    )
 
 
 def unordered(self: Stream) -> Stream:
@@ -98,6 +122,7 @@ def _hinted(stream: Stream, where: Where, word: str, **said: Any) -> Stream:
             operator=name,
             where=where,
             found=f"{against}, {held.where}",
+            hint=f"leave out .{against}() or .{word}()",
         )
     stream.app._hints[name] = replace(held, **said) if held is not None else Hint(where=where, **said)
     return stream

@@ -41,7 +41,7 @@ def feed(self: Stream, loop: Stream, *, name: str | None = None) -> None:
             where=site.where,
             expected="a stream that app.feedback(Type) made",
             found=f"the stream of {start.name}, a {start.kind} ({start.where})",
-            hint=f"loop = app.feedback({self.tuple_type.name}); use it in a union; then .feed(loop)",
+            hint="loop = app.feedback(Type); use it in a union; then .feed(loop)",
         )
     fed = [o.name for o in self.app._operators if isinstance(o, ops.Sink) and o.endpoint == Feed(start.name)]
     if fed:

@@ -35,7 +35,15 @@ class ChooseDegrees:
         keys = dict(plan.keys)
         if max(degrees.values(), default=1) == 1 and OPEN not in degrees.values():
             degrees, keys = self._all_in_one(plan), {}
-        buckets = self.buckets or BUCKETS_PER_CHANNEL * max([1, *degrees.values()])
+        channels = max([1, *degrees.values()])
+        buckets = self.buckets or BUCKETS_PER_CHANNEL * channels
+        if buckets < channels:
+            raise PlanError(
+                "fewer buckets than channels",
+                expected=f"{channels} or more",
+                found=f"{buckets} buckets",
+                hint="a channel holds whole buckets of keys: without --buckets there are enough",
+            )
         if (degrees, keys, buckets) == (plan.degrees, plan.keys, plan.buckets):
             return plan
         return line_up(replace(plan, degrees=degrees, keys=keys, buckets=buckets), groups_of(plan))

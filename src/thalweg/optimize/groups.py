@@ -18,10 +18,10 @@ def read_groups(text: str, graph: LogicalGraph) -> dict[str, str]:
                 continue
             if name not in graph.by_name:
                 raise PlanError(
-                    "unknown fusion",
+                    f"unknown fusion: there is no operator {name}",
                     expected="all, none, or groups of operators like `a b; c d`",
-                    found=name,
-                    hint=did_you_mean(name, ["all", "none", *graph.by_name]),
+                    found=text.strip(),
+                    hint=did_you_mean(name, [*graph.by_name, *(("all", "none") if name == text.strip() else ())]),
                 )
             if name in groups:
                 raise PlanError(f"{name} stands in two groups", operator=name, expected="each operator at most once")
