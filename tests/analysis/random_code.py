@@ -7,6 +7,26 @@ from random import Random
 from typing import Any
 
 OUTSIDE = """
+import collections
+import functools
+import itertools
+
+@functools.lru_cache
+def counter():
+    return itertools.count()
+
+class Managed:
+    def __init__(self, target):
+        self.target = target
+    def __enter__(self):
+        return len(self.target)
+    def __exit__(self, kind, error, where):
+        self.target.append(1 if kind is None else 2)
+
+def giving(target):
+    yield {"k": "given", "a": 0}
+    return target
+
 class Held:
     shared = []
     def __init__(self):
@@ -24,6 +44,12 @@ def push(target, value):
 
 def same(value):
     return value
+
+def opts_of(t):
+    found = {}
+    if t.a > 1:
+        found["k"] = [t.b]
+    return found
 
 def either(a, b):
     return a or b
@@ -86,8 +112,10 @@ class Writer:
             options += [f"next(iter({self.a_list()}), 0)", f"max({self.a_list()}, default=0)"]
             options += [f"(i1 := {self.number(deep + 1)})", f"call(lambda v: v + {self.number(deep + 1)}, t.a)"]
             options += [f"sum(v for v in {self.a_list()} if v > {self.number(deep + 1)})"]
+            options += [f"len(list(filter(lambda v: {self.a_list(2)}.append(v), {self.a_list(2)}[:3])))"]
+            options += [f"functools.reduce(lambda a, v: {self.a_list(2)}.append(v) or a, {self.a_list(2)}[:3], 0)"]
         if self.outside():
-            options += ["G_HELD.n", "next(lazy_push(l0, t.a))", "len(list(lazy_push(l1, 1)))"]
+            options += ["G_HELD.n", "next(lazy_push(l0, t.a))", "len(list(lazy_push(l1, 1)))", "next(counter())"]
         return self.chance.choice(options)
 
     def a_list(self, deep: int = 0) -> str:
@@ -104,6 +132,17 @@ class Writer:
                 "h.items",
             ]
             options += [f"sorted({self.a_list(deep + 1)})", f"list(map(abs, {self.a_list(deep + 1)}))"]
+            inner = self.a_list(deep + 1)
+            options += [
+                f"dict.fromkeys((1,), {inner})[1]",
+                f"[{inner}][slice(0, 1)][0]",
+                f"(lambda: {inner}).__call__()",
+            ]
+            options += [
+                f"collections.defaultdict(lambda: {inner}).copy()['x']",
+                f"max([{inner}], key=len)",
+                "list(late)",
+            ]
         if self.outside():
             options += ["G_LIST", "G_DICT['a']", "G_HELD.items", "G_HELD.look()", "given", "captured", "h.shared"]
         return self.chance.choice(options)
@@ -112,7 +151,7 @@ class Writer:
         self.depth += 1
         kinds = [self.assign, self.assign, self.mutate, self.mutate, self.emit]
         if self.depth < 3:
-            kinds += [self.branch, self.loop, self.attempt, self.closure, self.bounded_while]
+            kinds += [self.branch, self.loop, self.attempt, self.closure, self.bounded_while, self.managed]
         self.chance.choice(kinds)()
         self.depth -= 1
 
@@ -157,6 +196,13 @@ class Writer:
                 f"d0.update(k={self.a_list()})",
                 f"i0 += {self.number()}",
                 f"[push({target}, v) for v in (1, 2)]",
+                f"any(map(lambda v: {target}.append(v), {self.a_list()}[:3]))",
+                f"sorted({self.a_list()}[:3], key=lambda v: {target}.append(v) or v)",
+                f"late = (v for v in {target})",
+                f"late = each({target})",
+                f"late = map(lambda v: {target}.append(v) or v, {self.a_list()}[:3])",
+                self.pick("opts['k'] = 'x'", "opts['k'] = t.k", "opts['a'] = t.b", "opts.update((('k', 'y'),))"),
+                f"d0 = {{'k': {target}, **opts_of(t)}}",
                 f"list(lazy_push({target}, 1))" if self.outside() else "pass",
                 f"G_HELD.n = {self.number()}" if self.outside() else "pass",
                 "(lambda *a: a[1].append(1))(l0, l1)",
@@ -171,6 +217,7 @@ class Writer:
             "t",
             "dict(k=t.k, a=i0)",
             "{**made, 'a': t.b}",
+            "{**made, **opts}",
         )
         if value == "made" and self.chance.random() < 0.5:
             self.write(
@@ -179,21 +226,31 @@ class Writer:
         if self.generator:
             if self.chance.random() < 0.2:
                 self.write(
-                    f"yield from [{value}] * 1" if self.chance.random() < 0.5 else f"yield from each([{value}, made])"
+                    self.pick(
+                        f"yield from [{value}] * 1",
+                        f"yield from each([{value}, made])",
+                        f"l1 = yield from giving({self.a_list()})",
+                    )
                 )
             else:
                 self.write(f"yield {value}")
         else:
             self.write(
                 self.pick(
-                    f"out.append({value})", f"out += [{value}]", "out.pop() if out else None", f"out.insert(0, {value})"
+                    f"out.append({value})",
+                    f"out += [{value}]",
+                    "out.pop() if out else None",
+                    f"out.insert(0, {value})",
+                    f"list(map(out.append, [{value}] * len({self.a_list()}[:2])))",
+                    "sorted((1, 2), key=lambda v: out.append(made) or v)",
                 )
             )
         if self.chance.random() < 0.1:
             self.write("return" if self.generator else "return out")
 
     def branch(self) -> None:
-        self.write(f"if {self.number()} > {self.number()}:")
+        middle = self.pick("", f"t.a < {self.number()} > ", f"0 < t.b < len(push({self.a_list()}, 1)) > ")
+        self.write(f"if {middle or self.number() + ' > '}{self.number()}:")
         self.block()
         if self.chance.random() < 0.6:
             self.write("else:")
@@ -218,6 +275,10 @@ class Writer:
         self.indent += 1
         self.write("n -= 1")
         self.indent -= 1
+        self.block()
+
+    def managed(self) -> None:
+        self.write(f"with Managed({self.a_list()}) as i0:")
         self.block()
 
     def attempt(self) -> None:
@@ -257,7 +318,12 @@ class Writer:
     def source(self) -> str:
         for _ in range(self.chance.randint(2, 6)):
             self.statement()
-        start = ["i0, i1 = 0, 1", "l0, l1, l2 = [], [t.a], [1, 2]", "b0 = [[1], l0]", "d0 = {'k': [t.b], 'z': l1}"]
+        start = [
+            "i0, i1, opts, late = 0, 1, {}, iter(())",
+            "l0, l1, l2 = [], [t.a], [1, 2]",
+            "b0 = [[1], l0]",
+            "d0 = {'k': [t.b], 'z': l1}",
+        ]
         start += ["h = Held()", "made = {'k': t.k, 'a': t.a}", "out = []"]
         if not self.generator:
             self.lines.append("    return out")
