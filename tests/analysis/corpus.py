@@ -4,7 +4,7 @@
 "unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, B012, PERF402, RET504, RUF017
+# ruff: noqa: B006, B012, C417, PERF402, RET504, RUF017
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -1491,3 +1491,280 @@ def coroutine_inside(t):
 
     later()
     return {"k": t.k, "a": t.a + 1}
+
+
+# ---------------------------------------------------------------- functions that are called by others, many times
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def callback_of_map(t):
+    out = []
+    list(map(out.append, [{"k": t.k, "a": v} for v in t.v]))
+    return out
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_a_key(t, state, submit):
+    max(t.v, key=lambda v: submit({"k": t.k, "a": v}) or v, default=0)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_the_key_of_sort(t, state, submit):
+    rows = list(t.v)
+    rows.sort(key=lambda v: submit({"k": t.k, "a": v}) or v)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_a_map_that_nobody_uses(t, state, submit):
+    map(lambda v: submit({"k": t.k, "a": v}), t.v)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_until_a_sentinel(t, state, submit):
+    left = list(t.v)
+
+    def one():
+        submit({"k": t.k, "a": 1})
+        return left.pop()
+
+    for _ in iter(one, 0):
+        pass
+
+
+@case("flat_map", "stateless", MANY, "k", "k")
+def callback_of_a_pattern(t):
+    out = []
+    re.sub(r"\d", lambda m: out.append({"k": t.k, "a": 1}) or "", t.k)
+    return out
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def callback_of_a_fold(t):
+    out = []
+    functools.reduce(lambda total, v: (out.append({"k": t.k, "a": v}), 0)[1], t.v, 0)
+    return out
+
+
+@case("flat_map", "stateless", MAYBE, "k", "k")
+def lists_of_one_callback(t):
+    first, second = map(lambda v: [{"k": t.k, "a": v}], (1, 2))
+    first.clear()
+    return second
+
+
+@case("custom", "stateless", MAYBE, "k", "k", by=())
+def submits_in_a_default_factory(t, state, submit):
+    found = collections.defaultdict(lambda: submit({"k": t.k, "a": 1}))
+    found["x"] = 1
+    found[t.k]
+
+
+class Collecting:
+    def __init__(self, out, t):
+        self.out, self.t, self.left = out, t, t.a
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        self.out.append({"k": self.t.k, "a": 1})
+
+
+@case("flat_map", "stateless", MANY, "k a", "k")
+def iterator_that_collects(t):
+    out = []
+    for _ in Collecting(out, t):
+        pass
+    return out
+
+
+# ---------------------------------------------------------------- fields that are perhaps not there
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def overrides_perhaps(t):
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    return {"k": "none", "a": t.a, **more}
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def updates_perhaps(t):
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    made = {"k": "none", "a": t.a}
+    made.update(more)
+    return made
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def names_an_argument_perhaps(t):
+    def build(a, k="none"):
+        return {"k": k, "a": a}
+
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    return build(t.a, **more)
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global SEEN")
+def flag_that_is_perhaps_off(t):
+    more = {}
+    if t.a > 0:
+        more["on"] = False
+    if {"on": True, **more}["on"]:
+        SEEN.append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "stateless", ONE, "k a")
+def updates_with_pairs(t):
+    made = {"k": t.k, "a": t.a}
+    made.update((("k", "x"),))
+    return made
+
+
+# ---------------------------------------------------------------- code that runs later than it is written
+
+
+@case("flat_map", "stateless", MANY, "k")
+def list_filled_behind_its_generator(t):
+    out = []
+
+    def rows():
+        yield from out
+
+    found = rows()
+    out.append({"k": t.k, "a": 1})
+    return found
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def generator_that_ends_with_an_error(t):
+    def drain(stack):
+        while True:
+            yield {"k": t.k, "a": stack.pop()}
+
+    try:
+        yield from drain(list(t.v))
+    except IndexError:
+        return
+
+
+@case("flat_map", "stateless", ONE, "k a")
+def dict_changed_behind_its_generator(t):
+    made = {"k": t.k, "a": t.a}
+    found = (made for _ in (1,))
+    made["k"] = "x"
+    return found
+
+
+@case("flat_map", "unknown", MAYBE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def flag_set_behind_its_generator(t):
+    options = {"on": False}
+
+    def rows():
+        if options["on"]:
+            SEEN.append(1)
+            yield {"k": t.k, "a": 1}
+
+    found = rows()
+    options["on"] = True
+    return found
+
+
+@case("map", "stateless", ONE, "k a")
+def generator_that_changes_a_dict(t):
+    made = {"k": t.k, "a": t.a}
+    found = (made.update(k="x") for _ in (1,))
+    made["k"] = t.k
+    next(found)
+    return made
+
+
+@case("flat_map", "stateless", (0, 2), "k")
+def dict_changed_between_two_yields(t):
+    def rows():
+        made = {"k": t.k, "a": 1}
+        yield made
+        yield made
+
+    found = rows()
+    next(found)["k"] = "x"
+    return found
+
+
+@case("flat_map", "stateless", (0, 3), "k", "k")
+def iterator_advanced_behind_its_generator(t):
+    numbers = iter((1, 2, 3))
+    found = ({"k": t.k, "a": n} for n in numbers)
+    next(numbers)
+    return found
+
+
+@case("flat_map", "stateless", (0, 3), "k", "k")
+def iterator_advanced_by_its_method(t):
+    numbers = iter(({"k": t.k, "a": 1}, {"k": t.k, "a": 2}, {"k": t.k, "a": 3}))
+    numbers.__next__()
+    return numbers
+
+
+@case("flat_map", "stateless", MANY, "k a", "k")
+def comprehension_over_a_list_that_grows(t):
+    waiting = [t.a]
+    return [{"k": t.k, "a": n} for n in waiting if n < 3 and waiting.append(n + 1) is None]
+
+
+@case("flat_map", "stateless", MANY, "k", "k")
+def view_made_before_its_dict_is_filled(t):
+    numbers = {}
+    numbers.clear()
+    view = numbers.items()
+    numbers["x"] = 1
+    return [{"k": t.k, "a": n} for _, n in view]
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def builds_and_yields(t):
+    for v in t.v:
+        made = {"k": t.k}
+        made["a"] = v
+        yield made
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def collects_from_a_generator(t):
+    out = []
+    for row in builds_and_yields(t):
+        out.append(row)
+    return out
+
+
+# ---------------------------------------------------------------- what a cache or setup made
+
+
+@functools.lru_cache
+def _cached_numbers():
+    return itertools.count()
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates", why="takes from the cache of")
+def iterator_of_a_cache(t):
+    return {"k": t.k, "a": next(_cached_numbers())}
+
+
+class NumberedBySetup(tw.Operator):
+    def setup(self):
+        return itertools.count()
+
+    def process(self, t, port):
+        self.submit({"k": t.k, "a": next(self.resource)})
+
+
+case("custom", "unknown", ONE, "k", "k", "mutates", by=(), why="takes from the resource")(NumberedBySetup())

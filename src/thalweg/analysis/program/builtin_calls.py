@@ -104,6 +104,6 @@ class Builtins(Makers):
             self.look_into(args.all(), node)
             return join((PLAINS, held, self.made(TREE, node, held, tag="operator")))
         if among(function, (re.sub, re.subn)) and not self.plain(args.at(1)):
-            self.call(args.at(1), Args([PLAINS]), node)
+            self.call_often(args.at(1), Args([PLAINS]), node)
             return STR
         return self.pure(result, getattr(function, "__name__", "it"), args, node)

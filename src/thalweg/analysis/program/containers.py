@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import collections
 import random
+from typing import Any
 
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.machine import ELEMENTS, KEYS
 from thalweg.analysis.program.scalars import Scalars
-from thalweg.analysis.program.store import ANY_NUMBER, Count, less_one, plus
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, less_one, meet, overlaid, plus
 from thalweg.analysis.program.tables import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
 from thalweg.analysis.program.values import (
     BOOL,
@@ -72,7 +73,7 @@ class Containers(Scalars):
 
     def _from_iterator(self, receiver: Item, name: str, args: Args, node: ast.AST) -> Value:
         if name == "__next__":
-            return self.contents(receiver)
+            return self.elements(frozenset((receiver,)), node)
         return self.unknown(f"calls {name} of an iterator", node, frozenset((receiver,)), *args.all())
 
     def _mutator(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
@@ -90,7 +91,7 @@ class Containers(Scalars):
         inner = [self.elements(v, node, ordered=kind not in SETS) for v in given] if self._takes_several(name) else []
         pairs = [self.elements(_containers(v), node) for v in inner] if name in ("update", "subtract") else []
         held = [self.contents(item) for v in given for item in v] if name in ("update", "__ior__") else []
-        if name not in ("__getitem__", "__missing__"):
+        if name not in ("__getitem__", "__missing__", "sort"):
             stored = given[1:] if name in ("setdefault", "insert", "__setitem__") else given
             named = [*args.named.values(), *([args.more_named] if args.more_named is not None else [])]
             stored = named if self._takes_several(name) else stored
@@ -98,7 +99,7 @@ class Containers(Scalars):
         if kind in MAPPINGS or kind is TREE:
             self.put(receiver, KEYS, join((*given, *inner, *pairs)))
         if "key" in args.named:
-            self.call(args.named["key"], Args([self.contents(receiver)]), node)
+            self.order_by(args.named["key"], self.contents(receiver), node)
         elif name in ("sort", "remove") and not self.plain(frozenset((receiver,))):
             return self._operators(name, Args([frozenset((receiver,))]), node)
         if name == "pop" and kind in SETS:
@@ -114,14 +115,30 @@ class Containers(Scalars):
     def _takes_several(self, name: str) -> bool:
         return name.startswith(("extend", "update", "__i")) or name.endswith("update") or name == "subtract"
 
-    def _default(self, receiver: Item, node: ast.AST) -> None:
-        """The factory of a defaultdict makes an element."""
+    def order_by(self, key: Value, held: Value, node: ast.AST) -> None:
+        """A function that says how elements are ordered; what it gives is compared."""
+        found = held if key == frozenset((Known(None),)) else self.call_often(key, Args([held]), node)
+        if not self.plain(found):
+            self.unknown("it compares objects with code of their own", node, found)
+        self.note_rows(found)
+
+    def _factory(self, receiver: Item) -> Value:
+        """What makes the elements of a defaultdict that are not there."""
         if isinstance(receiver, Known):
-            factory = getattr(receiver.value, "default_factory", None)
-            made = NONE if factory is None else self.call(frozenset((Known(factory, receiver.root),)), Args(), node)
-        else:
-            made = self.call(self.get(receiver, "default_factory"), Args(), node)
-        self.put(receiver, ELEMENTS, made)
+            return frozenset((Known(getattr(receiver.value, "default_factory", None), receiver.root),))
+        return self.get(receiver, "default_factory")
+
+    def _default(self, receiver: Item, node: ast.AST) -> None:
+        """The factory of a defaultdict makes an element, unless it is there."""
+        factory = self._factory(receiver)
+        made = frozenset(i for i in factory if not (isinstance(i, Known) and i.value is None))
+        before = self.store
+        if not factory:
+            self.unknown("takes from a defaultdict that cannot be read", node, frozenset((receiver,)))
+        elif made and before is not None:
+            self.store = before.copy()
+            self.put(receiver, ELEMENTS, self.call(made, Args(), node))
+            self.store = meet((before, self.store))
 
     def _drawn(self, name: str, args: Args, node: ast.AST) -> Value:
         if name in ("choice", "choices", "sample"):
@@ -153,20 +170,26 @@ class Containers(Scalars):
             return 0, 0
         return ANY_NUMBER
 
-    def _updated(self, receiver: New, name: str, args: Args, surely: bool) -> dict[object, Value] | None:
+    def _updated(self, receiver: New, name: str, args: Args, surely: bool) -> Fields | None:
         """The fields of a dict behind `update` with fields that are known."""
         assert self.store is not None
         fields = self.store.fields(receiver)
-        more: dict[object, Value] = dict(args.named.items())
+        more: dict[Any, Value] = dict(args.named)
+        optional: frozenset[Any] = frozenset()
         for value in args.positional:
-            other = self.store.fields(only(value))
-            fields = None if other is None else fields
-            more = {**(other or {}), **more}
-        if name != "update" or fields is None or args.more is not None or args.more_named is not None:
+            other = only(value)
+            if not isinstance(other, New) or other.type not in MAPPINGS or self.store.fields(other) is None:
+                return None
+            optional |= self.store.optional(other) - more.keys()
+            more = {**(self.store.fields(other) or {}), **more}
+        known = name == "update" and receiver.type is not collections.Counter  # which adds
+        if not known or args.more is not None or args.more_named is not None:
             return None
         if receiver in self.store.shared or not surely:
-            return {n: join((fields.get(n, NOTHING), more.get(n, NOTHING))) for n in (*fields, *more)}
-        return {**fields, **more}
+            optional = frozenset(more)
+        if self.store.optional(receiver) - (more.keys() - optional):
+            return None  # it may still be without one
+        return overlaid(fields, more, optional)
 
     def _accessor(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
         held = self.contents(receiver)
@@ -186,7 +209,8 @@ class Containers(Scalars):
                 one = only(pair)
                 assert isinstance(one, New)
                 self.set_fields(one, {0: self.keys(receiver), 1: held})
-                return self.made(ITERATOR, node, pair, tag=name, length=self.length(itself))
+                self.watch(itself)
+                return self.made(ITERATOR, node, pair, tag=name, length=self.steady_length(itself))
             case "values" | "elements":
                 return self.made(ITERATOR, node, held | self.keys(receiver), tag=name)
             case "keys":
@@ -213,7 +237,9 @@ class Containers(Scalars):
         made = only(value)
         if isinstance(made, New) and isinstance(receiver, New) and self.store is not None:
             self.store.set_length(made, self.store.length(receiver), surely=True)
-            self.set_fields(made, self.store.fields(receiver))
+            self.set_fields(made, None if self.store.optional(receiver) else self.store.fields(receiver))
+        if isinstance(made, New) and kind is collections.defaultdict:
+            self.put(made, "default_factory", self._factory(receiver))
         return value
 
     def shown(self, node: ast.AST) -> str:

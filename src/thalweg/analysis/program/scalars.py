@@ -27,6 +27,7 @@ from thalweg.analysis.program.values import (
     Item,
     Known,
     New,
+    Part,
     Value,
     of,
 )
@@ -68,8 +69,8 @@ class Scalars(Contents):
         for item in self.reach(values):
             if isinstance(item, Known):
                 self.place(item, node)
-            if isinstance(item, New) and item.type is ITERATOR and self.store is not None:  # used up
-                self.store.set_length(item, (0, self.store.length(item)[1]), surely=True)
+            if isinstance(item, New | Part) and item.type is ITERATOR:
+                self.elements(frozenset((item,)), node)
             if (port := getattr(item, "port", None)) is not None and not isinstance(item, Given):
                 self.notes.read(port, None)
 
@@ -80,7 +81,7 @@ class Scalars(Contents):
             parts = self.elements(args.at(0), node)
             return STR if self.plain(parts) else self._operators(name, args, node)
         if name == "sub" and not self.plain(args.at(0)):  # of a pattern, with a function
-            self.call(args.at(0), Args([PLAINS]), node)
+            self.call_often(args.at(0), Args([PLAINS]), node)
             return STR
         if name in LIST_METHODS:
             self.pure(PLAIN, name, args, node)
