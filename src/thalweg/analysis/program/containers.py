@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import random
+import string
 from typing import Any
 
 from thalweg.analysis.program.frames import Args
@@ -63,6 +64,8 @@ class Containers(Scalars):
     def _method(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
         if isinstance(receiver, Known):
             self.place(receiver, node)
+        if name in ("format", "format_map"):
+            self._formats(receiver, name, args, node)
         if kind in SCALARS or kind is PLAIN or kind is tuple:
             return self._scalar_method(receiver, kind, name, args, node)
         if kind is ITERATOR:
@@ -70,6 +73,21 @@ class Containers(Scalars):
         if name in MUTATORS.get(kind, ()):
             return self._mutator(receiver, kind, name, args, node, surely)
         return self._accessor(receiver, kind, name, args, node)
+
+    def _formats(self, receiver: Item, name: str, args: Args, node: ast.AST) -> None:
+        """Text that looks its parts up: in a dict, or with `{x.name}` and `{x[0]}` in objects."""
+        if name == "format_map":
+            self.look_up(args.at(0), node)
+        if _looks_inside(receiver) and not (
+            self.plain_data(*args.all()) and not any(map(_makes_missing, self.reach(args.all())))
+        ):
+            self.unknown("a text looks into objects", node, *args.all())
+
+    def look_up(self, value: Value, node: ast.AST) -> None:
+        """Names are looked up in these: a defaultdict makes those that are not there."""
+        for item in value:
+            if _makes_missing(item):
+                self.call_method(item, "__missing__", Args([STR]), node, surely=False)
 
     def _from_iterator(self, receiver: Item, name: str, args: Args, node: ast.AST) -> Value:
         if name == "__next__":
@@ -98,6 +116,9 @@ class Containers(Scalars):
             self.put(receiver, ELEMENTS, join((*stored, *inner, *pairs, *held)))
         if kind in MAPPINGS or kind is TREE:
             self.put(receiver, KEYS, join((*given, *inner, *pairs)))
+        self._hashes(kind, name, given, join((*inner, *pairs)), node)
+        if name in ("sort", "remove") and "key" not in args.named:
+            self.note_rows(self.contents(receiver), *given)
         if "key" in args.named:
             self.order_by(args.named["key"], self.contents(receiver), node)
         elif name in ("sort", "remove") and not self.plain(frozenset((receiver,))):
@@ -111,6 +132,11 @@ class Containers(Scalars):
             return NONE
         found = self.contents(receiver)
         return join((found, self.keys(receiver), *given)) if name == "popitem" else join((found, *given[1:]))
+
+    def _hashes(self, kind: type, name: str, given: list[Value], inner: Value, node: ast.AST) -> None:
+        """A set or a dict asks for hashes of its elements or keys, and compares them."""
+        if kind in (*SETS, *MAPPINGS) or (kind is TREE and name in MUTATORS[dict] | MUTATORS[set]):
+            self.check_keys(inner if self._takes_several(name) else join(given[:1]), node)
 
     def _takes_several(self, name: str) -> bool:
         return name.startswith(("extend", "update", "__i")) or name.endswith("update") or name == "subtract"
@@ -198,8 +224,10 @@ class Containers(Scalars):
             self._operators(name, args, node)
         if kind is HASHER:
             return {"hexdigest": STR, "digest": BYTES}.get(name, frozenset((receiver,)))
+        self.note_rows(args.at(0))
         if kind in SETS and name in _COMBINES:
             more = [self.elements(v, node, ordered=False) for v in args.all()]
+            self.check_keys(join(more), node)
             return self.made(kind, node, join((held, *more)), tag=name)
         match name:
             case "get" | "__getitem__":
@@ -225,6 +253,7 @@ class Containers(Scalars):
             case "count" | "index" | "__len__" | "total":
                 return INT if self.plain(itself) else self._operators(name, args, node)
             case "issubset" | "issuperset" | "isdisjoint" | "__contains__":
+                self.look_into(args.all(), node)
                 return BOOL
         if kind is TREE:
             self.look_into([itself], node)
@@ -251,6 +280,21 @@ class Containers(Scalars):
             target = target.target
         text = ast.unparse(target)
         return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def _makes_missing(item: Item) -> bool:
+    return collections.defaultdict in (types_of(item) or ())
+
+
+def _looks_inside(text: Item) -> bool:
+    """Whether a text to be formatted may look into what it is given."""
+    if not isinstance(text, Known) or not isinstance(text.value, str):
+        return True
+    try:
+        parts = list(string.Formatter().parse(text.value))
+    except ValueError:
+        return False  # an exception
+    return any("." in (name or "") or "[" in (name or "") or "{" in (spec or "") for _, name, spec, _ in parts)
 
 
 def _containers(value: Value) -> Value:

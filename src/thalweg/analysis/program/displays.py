@@ -41,8 +41,8 @@ class Displays(Names):
             else:
                 values.append(self.expr(part))
                 length = plus(length, (1, 1))
-        if kind is set and not self.plain(*values):
-            self.unknown("a set compares objects with code of their own", node, *values)
+        if kind is set:
+            self.check_keys(join(values), node)
         found = self.made(kind, node, join(values), length=length if kind is not set else ANY_NUMBER)
         if kind is tuple and fixed:
             item = only(found)
@@ -161,8 +161,8 @@ class Displays(Names):
             self.yielded[item] = both(self.yielded.get(item), copied)
             self.touch()
             self.suspend()
-        elif isinstance(node, ast.SetComp) and not self.plain(found):
-            self.unknown("a set compares objects with code of their own", node, found)
+        elif isinstance(node, ast.SetComp):
+            self.check_keys(found, node)
 
     def copied_of(self, value: Value) -> Copied | None:
         """Of every tuple that a value may be: its attributes that are copies of attributes of the input tuple."""

@@ -42,8 +42,8 @@ class Makers(Containers):
         given = args.positional[:1]
         length: Count = (0, 0) if not given else self.length(given[0]) if kind in (list, tuple) else ANY_NUMBER
         held = join(self.elements(v, node, ordered=kind not in SETS) for v in given)
-        if kind in SETS and not self.plain(held):
-            self.unknown("a set compares objects with code of their own", node, held)
+        if kind in SETS:
+            self.check_keys(held, node)
         return self.made(kind, node, held, tag=kind.__name__, length=length)
 
     def _dict(self, kind: type, args: Args, node: ast.AST) -> Value:
@@ -88,6 +88,7 @@ class Makers(Containers):
             self.put(item, ELEMENTS, args.at(1))
             if isinstance(item, New) and self.store is not None:
                 self.store.set_length(item, ANY_NUMBER, surely=False)
+        self.note_rows(heap, args.at(1))
         if not self.plain(heap, args.at(1)):
             self.unknown(f"{function.__name__} compares objects with code of their own", node, heap, args.at(1))
         return join((*(self.contents(item) for item in heap), args.at(1), NONE))

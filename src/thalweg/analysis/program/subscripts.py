@@ -41,6 +41,7 @@ class Subscripts(Operators):
     def _subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         at = literal(index)
         sliced = any(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
+        self.note_rows(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
         match item:
@@ -96,6 +97,7 @@ class Subscripts(Operators):
 
     def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
         self.mutate(owner, f"writes {shown}", node)
+        self.note_rows(index)
         at = literal(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
