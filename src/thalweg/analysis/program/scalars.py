@@ -62,8 +62,10 @@ class Scalars(Contents):
 
     def pure(self, result: type, name: str, args: Args, node: ast.AST) -> Value:
         """A function of plain data."""
-        classes = [i for v in args.named.values() for i in v if isinstance(i, Known) and isinstance(i.value, type)]
-        if any(not is_built_in(i.value) for i in classes):  # `cls=…`: it makes objects of it
+        classes = [
+            i.value for v in args.named.values() for i in v if isinstance(i, Known) and isinstance(i.value, type)
+        ]
+        if not all(map(is_built_in, classes)):  # `cls=…`: it makes objects of it
             return self.unknown(f"{name} runs code of a class", node, *args.all())
         if not (self.plain_data(*args.all()) if result is TREE else self.plain(*args.all())):
             return self.unknown(f"{name} runs code of its arguments that cannot be read", node, *args.all())
