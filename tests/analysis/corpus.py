@@ -1657,7 +1657,7 @@ def generator_that_ends_with_an_error(t):
         return
 
 
-@case("flat_map", "stateless", ONE, "k a")
+@case("flat_map", "stateless", ONE, "k a", "a")
 def dict_changed_behind_its_generator(t):
     made = {"k": t.k, "a": t.a}
     found = (made for _ in (1,))
@@ -2009,3 +2009,10 @@ def tuple_in_a_tuple(t):
 def keys_of_a_dict_of_numbers(t):
     first, _ = {0: t.k, 1: t.a}
     return {"k": first, "a": t.a}
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def changes_the_rows_of_a_generator(t):
+    for row in ({"k": t.k, "a": v} for v in t.v):
+        row["a"] = 3
+        yield row

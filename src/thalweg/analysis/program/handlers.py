@@ -219,9 +219,18 @@ def _hasattr(m: Makers, args: Args, node: ast.AST) -> Value:
             m.notes.read(item.port, [str(name.value)])
         if name is None and not m.plain_data(frozenset((item,))):
             m.unknown("hasattr() of a name that is not constant", node, frozenset((item,)))
-        elif name is not None and not _is_built_in(item):
+        elif name is not None and not _is_built_in(item) and not _has_none(m, item, str(name.value), node):
             m.get_attribute(frozenset((item,)), str(name.value), node)  # a property runs
     return BOOL
+
+
+def _has_none(m: Makers, item: Item, name: str, node: ast.AST) -> bool:
+    """Whether an object has no such attribute, or only data under it: asking for it runs no code."""
+    if not isinstance(item, Known):
+        return False
+    m.place(item, node)
+    cls = type(item.value)
+    return outside.class_attribute(cls, name) is outside.NOT_THERE and not outside.looks_up_itself(cls)
 
 
 def _no_super(m: Makers, args: Args, node: ast.AST) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -66,7 +67,8 @@ class Machine:
         self.steps = 0
         self.paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
         self.nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay
-        self.altered: set[New] = set()  # changed when code that runs later could have seen them; it only grows
+        # Changed when code that runs later could have seen them, and under which names (None: anyhow). It only grows.
+        self.altered: dict[New, frozenset[Any] | None] = {}
         self.delayed: list[set[New]] = []  # what the code changes that runs later
 
     def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
@@ -267,7 +269,7 @@ class Machine:
         """From here other code may run until this goes on."""
         if self.store is not None:
             self.store.seen |= self.store.objects.keys()
-            for item in self.altered & self.store.objects.keys():
+            for item in self.altered.keys() & self.store.objects.keys():
                 self._unsettle(item)
 
     def watch(self, value: Value) -> None:
@@ -283,23 +285,31 @@ class Machine:
 
     def _unsettle(self, item: New) -> None:
         """It may be changed at any time. An iterator gets no longer by that."""
-        if self.store is not None:
-            most = self.store.length(item)[1] if item.type is ITERATOR else None
-            self.store.forget(item, most)
+        names = self.altered.get(item)
+        if self.store is None:
+            return
+        if names is not None:
+            self.store.loosen(item, names, self.contents(item))
+        else:
+            self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
 
-    def _alter(self, item: New) -> None:
-        if self.store is not None and item in self.store.seen:
-            for changed in self.delayed:
-                changed.add(item)
-            self.changed |= item not in self.altered
-            self.altered.add(item)
+    def _alter(self, item: New, at: Known | None = None) -> None:
+        if self.store is None or item not in self.store.seen:
+            return
+        for changed in self.delayed:
+            changed.add(item)
+        old = self.altered.get(item, frozenset())
+        named = at is not None and item.type in (dict, collections.OrderedDict)
+        new = old | {at.value} if at is not None and named and old is not None else None
+        self.changed |= item not in self.altered or old != new
+        self.altered[item] = new
 
-    def mutate(self, value: Value, what: str, node: ast.AST) -> None:
-        """Something of these objects is changed; `what` says it in the user's words."""
+    def mutate(self, value: Value, what: str, node: ast.AST, at: Known | None = None) -> None:
+        """Something of these objects is changed; `what` says it in the user's words, `at` the one key that is set."""
         for item in value:
             made = item.origin if isinstance(item, Part) else item
             if isinstance(made, New):
-                self._alter(made)
+                self._alter(made, at)
             match item:
                 case Known(value=held, root=root) if type(held) not in SCALARS:
                     name = getattr(held, "__name__", type(held).__name__)

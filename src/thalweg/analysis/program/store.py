@@ -160,6 +160,17 @@ class Store:
             self._set(item, (0, most), None)
             self.shared |= {item}
 
+    def loosen(self, item: New, names: frozenset[Any], held: Value) -> None:
+        """Somebody may have changed the fields of these names, to one of these values."""
+        fields = self.fields(item)
+        if fields is None:
+            self.forget(item)
+            return
+        optional = self.optional(item) | (names - fields.keys())
+        changed = {name: joined(fields.get(name, NOTHING), held) for name in names}
+        self._set(item, ANY_NUMBER, {**fields, **changed}, optional)
+        self.shared |= {item}
+
     def take_back(self, before: Store, changed: Iterable[New]) -> None:
         """Behind code that runs later: what that code did not make or change is still what it was."""
         still = before.objects.keys() - self.made - set(changed)

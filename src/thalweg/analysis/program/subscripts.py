@@ -96,9 +96,9 @@ class Subscripts(Operators):
         return self.unknown("takes an element of something that cannot be read", node, frozenset((item,)), index)
 
     def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
-        self.mutate(owner, f"writes {shown}", node)
-        self.note_rows(index)
         at = literal(index)
+        self.mutate(owner, f"writes {shown}", node, at)
+        self.note_rows(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
         for item in owner:
