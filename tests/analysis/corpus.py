@@ -2016,3 +2016,22 @@ def changes_the_rows_of_a_generator(t):
     for row in ({"k": t.k, "a": v} for v in t.v):
         row["a"] = 3
         yield row
+
+
+@case("flat_map", "unknown", ONE, "k", (), "unknown_call", why="uses .send of an iterator")
+def sends_into_a_generator(t):
+    def rows():
+        made = {"k": t.k, "a": 1}
+        made["k"] = yield made
+        yield made
+
+    found = rows()
+    next(found)
+    return [found.send("x")]
+
+
+@case("map", "unknown", ONE, "k", (), "unknown_call", why="calls __setattr__")
+def attribute_behind_code_that_cannot_be_read(t):
+    box = Box(label=t.k)
+    object.__setattr__(box, "label", "x")
+    return {"k": box.label, "a": 1}

@@ -119,7 +119,8 @@ class Machine:
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
                 self._alter(item)
-                self.put(item, ELEMENTS, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
+                for field in {ELEMENTS, *self.memory.get(item, {})}:
+                    self.put(item, field, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
