@@ -2035,3 +2035,26 @@ def attribute_behind_code_that_cannot_be_read(t):
     box = Box(label=t.k)
     object.__setattr__(box, "label", "x")
     return {"k": box.label, "a": 1}
+
+
+@case("flat_map", "stateless", MAYBE, "k")
+def changes_an_earlier_row_than_it_makes(t):
+    waiting, rows = [], []
+    for _ in (1, 2):
+        row = {"k": t.k, "a": 1}
+        if rows:
+            rows[0]["k"] = "x"
+            return waiting[0]
+        rows.append(row)
+        waiting.append(made for made in (row,))
+    return []
+
+
+@case("flat_map", "stateless", MANY, "k a v", "k a")
+def builds_rows_key_by_key(t):
+    for v in t.v:
+        row = {}
+        row["k"] = t.k
+        if v:
+            row["a"] = t.a
+        yield row

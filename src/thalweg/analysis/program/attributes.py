@@ -227,7 +227,7 @@ class Attributes(Builtins):
     # Writing.
 
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
-        self.mutate(value, f"writes {shown}", node)
+        self.mutate(value, f"writes {shown}", node, name)
         for item in value:
             simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
             for cls in () if simple else self.classes_of(item):

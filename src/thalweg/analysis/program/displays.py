@@ -172,12 +172,11 @@ class Displays(Names):
                 continue  # no tuple: it is refused
             one: Copied = {}
             fields = self.store.fields(item) if self.store is not None else None
-            optional = self.store.optional(item) if self.store is not None else frozenset()
             if isinstance(item, Row) and item.port >= 0:
                 one = {name: (item.port, name) for name in item.type.names}
             elif fields is not None:
-                sure = {name: _origin(v) for name, v in fields.items() if name not in optional}
-                one = {str(name): origin for name, origin in sure.items() if origin is not None}
+                # One that a dict may not have, too: without it the tuple would be refused.
+                one = {str(name): origin for name, v in fields.items() if (origin := _origin(v)) is not None}
             if isinstance(item, New) and item.type not in (list, tuple, ITERATOR):  # a tuple inside another
                 self.note_rows(frozenset((item,)))
             found = both(found, one)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import collections
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -11,7 +10,7 @@ from thalweg.analysis.program import outside
 from thalweg.analysis.program.frames import Args, Frame, frame_of_variable, frames_around
 from thalweg.analysis.program.notes import Notes, Place
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet, widened
-from thalweg.analysis.program.tables import CONTAINERS, ITERATOR
+from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS
 from thalweg.analysis.program.values import (
     ATOMS,
     NOTHING,
@@ -68,7 +67,7 @@ class Machine:
         self.paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
         self.nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay
         # Changed when code that runs later could have seen them, and under which names (None: anyhow). It only grows.
-        self.altered: dict[New, frozenset[Any] | None] = {}
+        self.altered: dict[New, frozenset[str] | None] = {}
         self.delayed: list[set[New]] = []  # what the code changes that runs later
 
     def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
@@ -290,27 +289,27 @@ class Machine:
         if self.store is None:
             return
         if names is not None:
-            self.store.loosen(item, names, self.contents(item))
+            self.store.loosen(item, {name: self.get(item, named(item, name)) for name in names})
         else:
             self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
 
-    def _alter(self, item: New, at: Known | None = None) -> None:
+    def _alter(self, item: New, name: str | None = None) -> None:
         if self.store is None or item not in self.store.seen:
             return
         for changed in self.delayed:
             changed.add(item)
         old = self.altered.get(item, frozenset())
-        named = at is not None and item.type in (dict, collections.OrderedDict)
-        new = old | {at.value} if at is not None and named and old is not None else None
+        new = None if name is None or old is None else old | {name}
         self.changed |= item not in self.altered or old != new
         self.altered[item] = new
 
-    def mutate(self, value: Value, what: str, node: ast.AST, at: Known | None = None) -> None:
-        """Something of these objects is changed; `what` says it in the user's words, `at` the one key that is set."""
+    def mutate(self, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
+        """Something of these objects is changed; `what` says it in the user's words. `name`: the one key or attribute
+        that is set, whose value memory holds."""
         for item in value:
             made = item.origin if isinstance(item, Part) else item
             if isinstance(made, New):
-                self._alter(made, at)
+                self._alter(made, name)
             match item:
                 case Known(value=held, root=root) if type(held) not in SCALARS:
                     name = getattr(held, "__name__", type(held).__name__)
@@ -363,6 +362,11 @@ class Machine:
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
         return seen
+
+
+def named(item: New, name: str) -> str:
+    """The field under which memory holds what was set under a name: a key of a dict is no attribute of it."""
+    return f"key {name}" if item.type in MAPPINGS else name
 
 
 def _is_of_state(item: Item) -> bool:

@@ -127,7 +127,6 @@ class Store:
         self.made |= {item}
         if item in self.objects:
             self.shared |= {item}
-            self.seen -= {item}
             self._set(item, either(self.length(item), length), self.fields(item), None)
         else:
             self._set(item, length, None)
@@ -160,15 +159,15 @@ class Store:
             self._set(item, (0, most), None)
             self.shared |= {item}
 
-    def loosen(self, item: New, names: frozenset[Any], held: Value) -> None:
-        """Somebody may have changed the fields of these names, to one of these values."""
+    def loosen(self, item: New, changes: Fields) -> None:
+        """Somebody may have changed these fields, to these values."""
         fields = self.fields(item)
         if fields is None:
             self.forget(item)
             return
-        optional = self.optional(item) | (names - fields.keys())
-        changed = {name: joined(fields.get(name, NOTHING), held) for name in names}
-        self._set(item, ANY_NUMBER, {**fields, **changed}, optional)
+        optional = self.optional(item) | (changes.keys() - fields.keys())
+        made = {name: joined(fields.get(name, NOTHING), value) for name, value in changes.items()}
+        self._set(item, ANY_NUMBER, {**fields, **made}, optional)
         self.shared |= {item}
 
     def take_back(self, before: Store, changed: Iterable[New]) -> None:

@@ -97,7 +97,8 @@ class Subscripts(Operators):
 
     def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
         at = literal(index)
-        self.mutate(owner, f"writes {shown}", node, at)
+        key = at.value if at is not None and isinstance(at.value, str) else None
+        self.mutate(owner, f"writes {shown}", node, key)
         self.note_rows(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
@@ -109,6 +110,8 @@ class Subscripts(Operators):
                 self.unknown("writes an element of something that cannot be read", node, frozenset((item,)), value)
             self.put(item, ELEMENTS, join((value, *(self.contents(i) for i in value if at is None))))
             self.put(item, KEYS, index)
+            if key is not None:
+                self.put(item, f"key {key}", value)
             if isinstance(item, New) and self.store is not None:
                 surely = len(owner) == 1
                 if at is not None and item.type in MAPPINGS:
