@@ -2058,3 +2058,22 @@ def builds_rows_key_by_key(t):
         if v:
             row["a"] = t.a
         yield row
+
+
+@case("map", "stateless", ONE, "k a", "k")
+def counter_that_adds(t):
+    counts = collections.Counter({"x": t.a}, x=t.a)
+    return {"k": t.k, "a": counts["x"]}
+
+
+@case("flat_map", "unknown", MANY, None, (), "unknown_call", why="again")
+def fills_a_list_by_recursion(t):
+    out = []
+
+    def fill_up(n):
+        out.append({"k": t.k, "a": n})
+        if n:
+            fill_up(n - 1)
+
+    fill_up(t.a)
+    return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import enum
 from collections.abc import Iterator
 from typing import Any
@@ -95,6 +96,8 @@ class Contents(Machine):
         match item:
             case New(_, kind) if kind is TREE:
                 return frozenset((item, *PLAINS)) | self.get(item, ELEMENTS)
+            case New(_, kind) | Part(_, kind) if kind is collections.Counter:
+                return self.get(item, ELEMENTS) | PLAINS  # it adds what it is given
             case Part(root, _, None):
                 return frozenset((Part(root, TREE), *PLAINS)) | self.get(item, ELEMENTS)
             case Known(value=value, root=root) if type(value) in MAPPINGS:

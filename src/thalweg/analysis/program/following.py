@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 from thalweg.analysis.program.attributes import Attributes
-from thalweg.analysis.program.frames import MAX_DEPTH, NO_FRAME, Args, Frame
+from thalweg.analysis.program.frames import MAX_DEPTH, NO_FRAME, Args, Frame, frame_of_variable, frames_around
 from thalweg.analysis.program.machine import ELEMENTS
 from thalweg.analysis.program.notes import Copied, both
 from thalweg.analysis.program.scopes import Function, body_of, is_generator, names_of, parameters, suspends
@@ -70,7 +70,8 @@ class Following(Attributes):
         if suspends(function):
             return self.unknown(f"calls {name}, a coroutine", node, *args.all())
         if sum(function is one for one in self.active) > 1 or len(self.frames) > MAX_DEPTH:
-            return self.unknown(f"calls {name} again, or too deep", node, *args.all())
+            captured = [v for (key, _), v in self.later.items() if frame_of_variable(key) in frames_around(outer)]
+            return self.unknown(f"calls {name} again, or too deep", node, *args.all(), *captured)
         frame = Frame(self.path_of(node, function), name, outer.file, outer.module, outer)
         frame.locals, frame.later, _, _ = names_of(function)
         frame.owner = outer.owner
