@@ -4,7 +4,7 @@
 "unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, B012, PERF402, RET504, RUF017
+# ruff: noqa: B006, B012, C417, PERF402, RET504, RUF017
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -1491,3 +1491,589 @@ def coroutine_inside(t):
 
     later()
     return {"k": t.k, "a": t.a + 1}
+
+
+# ---------------------------------------------------------------- functions that are called by others, many times
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def callback_of_map(t):
+    out = []
+    list(map(out.append, [{"k": t.k, "a": v} for v in t.v]))
+    return out
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_a_key(t, state, submit):
+    max(t.v, key=lambda v: submit({"k": t.k, "a": v}) or v, default=0)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_the_key_of_sort(t, state, submit):
+    rows = list(t.v)
+    rows.sort(key=lambda v: submit({"k": t.k, "a": v}) or v)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_in_a_map_that_nobody_uses(t, state, submit):
+    map(lambda v: submit({"k": t.k, "a": v}), t.v)
+
+
+@case("custom", "stateless", MANY, "k v", "k", by=())
+def submits_until_a_sentinel(t, state, submit):
+    left = list(t.v)
+
+    def one():
+        submit({"k": t.k, "a": 1})
+        return left.pop()
+
+    for _ in iter(one, 0):
+        pass
+
+
+@case("flat_map", "stateless", MANY, "k", "k")
+def callback_of_a_pattern(t):
+    out = []
+    re.sub(r"\d", lambda m: out.append({"k": t.k, "a": 1}) or "", t.k)
+    return out
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def callback_of_a_fold(t):
+    out = []
+    functools.reduce(lambda total, v: (out.append({"k": t.k, "a": v}), 0)[1], t.v, 0)
+    return out
+
+
+@case("flat_map", "stateless", MAYBE, "k", "k")
+def lists_of_one_callback(t):
+    first, second = map(lambda v: [{"k": t.k, "a": v}], (1, 2))
+    first.clear()
+    return second
+
+
+@case("custom", "stateless", MAYBE, "k", "k", by=())
+def submits_in_a_default_factory(t, state, submit):
+    found = collections.defaultdict(lambda: submit({"k": t.k, "a": 1}))
+    found["x"] = 1
+    found[t.k]
+
+
+class Collecting:
+    def __init__(self, out, t):
+        self.out, self.t, self.left = out, t, t.a
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        self.out.append({"k": self.t.k, "a": 1})
+
+
+@case("flat_map", "stateless", MANY, "k a", "k")
+def iterator_that_collects(t):
+    out = []
+    for _ in Collecting(out, t):
+        pass
+    return out
+
+
+# ---------------------------------------------------------------- fields that are perhaps not there
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def overrides_perhaps(t):
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    return {"k": "none", "a": t.a, **more}
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def updates_perhaps(t):
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    made = {"k": "none", "a": t.a}
+    made.update(more)
+    return made
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def names_an_argument_perhaps(t):
+    def build(a, k="none"):
+        return {"k": k, "a": a}
+
+    more = {}
+    if t.a > 0:
+        more["k"] = t.k
+    return build(t.a, **more)
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="the global SEEN")
+def flag_that_is_perhaps_off(t):
+    more = {}
+    if t.a > 0:
+        more["on"] = False
+    if {"on": True, **more}["on"]:
+        SEEN.append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "stateless", ONE, "k a")
+def updates_with_pairs(t):
+    made = {"k": t.k, "a": t.a}
+    made.update((("k", "x"),))
+    return made
+
+
+# ---------------------------------------------------------------- code that runs later than it is written
+
+
+@case("flat_map", "stateless", MANY, "k")
+def list_filled_behind_its_generator(t):
+    out = []
+
+    def rows():
+        yield from out
+
+    found = rows()
+    out.append({"k": t.k, "a": 1})
+    return found
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def generator_that_ends_with_an_error(t):
+    def drain(stack):
+        while True:
+            yield {"k": t.k, "a": stack.pop()}
+
+    try:
+        yield from drain(list(t.v))
+    except IndexError:
+        return
+
+
+@case("flat_map", "stateless", ONE, "k a", "a")
+def dict_changed_behind_its_generator(t):
+    made = {"k": t.k, "a": t.a}
+    found = (made for _ in (1,))
+    made["k"] = "x"
+    return found
+
+
+@case("flat_map", "unknown", MAYBE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def flag_set_behind_its_generator(t):
+    options = {"on": False}
+
+    def rows():
+        if options["on"]:
+            SEEN.append(1)
+            yield {"k": t.k, "a": 1}
+
+    found = rows()
+    options["on"] = True
+    return found
+
+
+@case("map", "stateless", ONE, "k a")
+def generator_that_changes_a_dict(t):
+    made = {"k": t.k, "a": t.a}
+    found = (made.update(k="x") for _ in (1,))
+    made["k"] = t.k
+    next(found)
+    return made
+
+
+@case("flat_map", "stateless", (0, 2), "k")
+def dict_changed_between_two_yields(t):
+    def rows():
+        made = {"k": t.k, "a": 1}
+        yield made
+        yield made
+
+    found = rows()
+    next(found)["k"] = "x"
+    return found
+
+
+@case("flat_map", "stateless", (0, 3), "k", "k")
+def iterator_advanced_behind_its_generator(t):
+    numbers = iter((1, 2, 3))
+    found = ({"k": t.k, "a": n} for n in numbers)
+    next(numbers)
+    return found
+
+
+@case("flat_map", "stateless", (0, 3), "k", "k")
+def iterator_advanced_by_its_method(t):
+    numbers = iter(({"k": t.k, "a": 1}, {"k": t.k, "a": 2}, {"k": t.k, "a": 3}))
+    numbers.__next__()
+    return numbers
+
+
+@case("flat_map", "stateless", MANY, "k a", "k")
+def comprehension_over_a_list_that_grows(t):
+    waiting = [t.a]
+    return [{"k": t.k, "a": n} for n in waiting if n < 3 and waiting.append(n + 1) is None]
+
+
+@case("flat_map", "stateless", MANY, "k", "k")
+def view_made_before_its_dict_is_filled(t):
+    numbers = {}
+    numbers.clear()
+    view = numbers.items()
+    numbers["x"] = 1
+    return [{"k": t.k, "a": n} for _, n in view]
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def builds_and_yields(t):
+    for v in t.v:
+        made = {"k": t.k}
+        made["a"] = v
+        yield made
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def collects_from_a_generator(t):
+    out = []
+    for row in builds_and_yields(t):
+        out.append(row)
+    return out
+
+
+# ---------------------------------------------------------------- what a cache or setup made
+
+
+@functools.lru_cache
+def _cached_numbers():
+    return itertools.count()
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates", why="takes from the cache of")
+def iterator_of_a_cache(t):
+    return {"k": t.k, "a": next(_cached_numbers())}
+
+
+class NumberedBySetup(tw.Operator):
+    def setup(self):
+        return itertools.count()
+
+    def process(self, t, port):
+        self.submit({"k": t.k, "a": next(self.resource)})
+
+
+case("custom", "unknown", ONE, "k", "k", "mutates", by=(), why="takes from the resource")(NumberedBySetup())
+
+
+# ---------------------------------------------------------------- aliases through Python's own functions
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def alias_from_keys(t):
+    dict.fromkeys(("a",), SEEN)["a"].append(1)
+    return {"k": t.k, "a": 1}
+
+
+BUFFER = bytearray(4)
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="memoryview")
+def writes_through_a_view(t):
+    memoryview(BUFFER)[0] = 1
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k v", "k", "mutates reads_mutable", why="the global SEEN")
+def first_value_of_accumulate(t):
+    for total in itertools.accumulate(t.v, lambda total, v: total, initial=SEEN):
+        total.append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def fill_value_of_zip_longest(t):
+    for _, other in itertools.zip_longest([1], [], fillvalue=SEEN):
+        other.append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def copy_of_a_defaultdict(t):
+    collections.defaultdict(lambda: SEEN).copy()["x"].append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global SEEN")
+def iterator_that_is_filled_later(t):
+    numbers = None
+
+    def take():
+        return next(numbers)
+
+    numbers = iter([SEEN])
+    take().append(1)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k v", "k", "mutates reads_mutable", why="writes TOTALS['x']")
+def global_as_the_target_of_a_comprehension(t):
+    [0 for TOTALS["x"] in t.v]
+    return {"k": t.k, "a": TOTALS["x"]}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global GROUPS")
+def defaultdict_read_by_a_template(t):
+    return {"k": t.k, "a": len("{x}".format_map(GROUPS))}
+
+
+TEMPLATE, DOTTED = "%(x)s", "{x.tick}"
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="GROUPS")
+def defaultdict_read_by_percent(t):
+    return {"k": t.k, "a": len(TEMPLATE % GROUPS)}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="the global GROUPS")
+def defaultdict_read_by_operator(t):
+    return {"k": t.k, "a": len(operator.getitem(GROUPS, t.k))}
+
+
+class Ticking:
+    def __init__(self):
+        self.ticks = 0
+
+    @property
+    def tick(self):
+        self.ticks += 1
+        return self.ticks
+
+    def write(self, text):
+        self.ticks += 1
+
+
+TICKING = Ticking()
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="writes self.ticks")
+def asks_for_a_property(t):
+    return {"k": t.k, "a": 1 if hasattr(TICKING, "tick") else 0}
+
+
+@case("map", "unknown", ONE, "k", "k", "reads_mutable unknown_call", why="looks into objects")
+def template_that_reads_a_property(t):
+    return {"k": t.k, "a": len(DOTTED.format(x=TICKING))}
+
+
+@case("map", "unknown", ONE, "k", "k", "io unknown_call", why="prints into something")
+def prints_into_an_object(t):
+    print("x", file=TICKING)
+    return {"k": t.k, "a": 1}
+
+
+class CountingLogger(logging.Logger):
+    lines = 0
+
+    def info(self, *args):
+        self.lines += 1
+
+
+COUNTING_LOGGER = CountingLogger("counting")
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="calls info")
+def logger_with_code_of_its_own(t):
+    COUNTING_LOGGER.info("x")
+    return {"k": t.k, "a": 1}
+
+
+class Encoder(json.JSONEncoder):
+    def encode(self, o):
+        SEEN.append(1)
+        return ""
+
+
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="runs code of a class")
+def encoder_of_its_own(t):
+    return {"k": t.k, "a": len(json.dumps(t.a, cls=Encoder))}
+
+
+class SteppingAside:
+    def __iter__(self):
+        return iter((1, 2))
+
+    def __next__(self):
+        SEEN.append(1)
+
+    def __reversed__(self):
+        SEEN.append(1)
+        return iter((2, 1))
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="SEEN")
+def next_of_a_local_object(t):
+    next(SteppingAside())
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="reversed()")
+def reversed_of_a_local_object(t):
+    return {"k": t.k, "a": len(list(reversed(SteppingAside())))}
+
+
+@case("flat_map", "stateless", (0, 2), "k", "k")
+def iterator_used_up_by_a_set(t):
+    numbers = iter((1, 2))
+    {5}.isdisjoint(numbers)
+    return [{"k": t.k, "a": n} for n in numbers]
+
+
+# ---------------------------------------------------------------- hashes, truth and order with code of their own
+
+
+class Noisy:
+    def __hash__(self):
+        SEEN.append(1)
+        return 1
+
+    def __bool__(self):
+        SEEN.append(1)
+        return True
+
+    def __lt__(self, other):
+        SEEN.append(1)
+        return True
+
+
+NOISY = Noisy()
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+def hash_in_a_set(t):
+    found = set()
+    found.add(NOISY)
+    return {"k": t.k, "a": len(found)}
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+def hash_in_a_dict(t):
+    return {"k": t.k, "a": len({key: n for n, key in enumerate((NOISY,))})}
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+def hash_in_a_counter(t):
+    return {"k": t.k, "a": len(collections.Counter([NOISY]))}
+
+
+@case("map", "unknown", ONE, "k v", "k", "mutates reads_mutable", why="SEEN")
+def truth_of_what_a_test_gives(t):
+    return {"k": t.k, "a": len(list(filter(lambda v: NOISY, t.v)))}
+
+
+@case("map", "unknown", ONE, "k v", "k", "unknown_call", why="compares objects")
+def order_of_what_a_key_gives(t):
+    return {"k": t.k, "a": sorted(t.v, key=lambda v: NOISY)[0]}
+
+
+# ---------------------------------------------------------------- the tuple as a whole
+
+BY_TUPLE: dict[In, int] = {}
+
+
+@case("map", "stateless", ONE, None, (), "reads_mutable")
+def tuple_as_a_key(t):
+    return {"k": "x", "a": BY_TUPLE.get(t, 0)}
+
+
+@case("map", "stateless", ONE, None, (), "reads_mutable")
+def tuple_as_an_index(t):
+    return {"k": "x", "a": BY_TUPLE[t]}
+
+
+@case("map", "stateless", ONE, None)
+def tuple_that_is_counted(t):
+    return {"k": "x", "a": [1, 2].count(t)}
+
+
+@case("map", "stateless", ONE, None)
+def tuple_in_a_tuple(t):
+    return {"k": "x", "a": 1, "inner": t}
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def keys_of_a_dict_of_numbers(t):
+    first, _ = {0: t.k, 1: t.a}
+    return {"k": first, "a": t.a}
+
+
+@case("flat_map", "stateless", MANY, "k v", "k")
+def changes_the_rows_of_a_generator(t):
+    for row in ({"k": t.k, "a": v} for v in t.v):
+        row["a"] = 3
+        yield row
+
+
+@case("flat_map", "unknown", ONE, "k", (), "unknown_call", why="uses .send of an iterator")
+def sends_into_a_generator(t):
+    def rows():
+        made = {"k": t.k, "a": 1}
+        made["k"] = yield made
+        yield made
+
+    found = rows()
+    next(found)
+    return [found.send("x")]
+
+
+@case("map", "unknown", ONE, "k", (), "unknown_call", why="calls __setattr__")
+def attribute_behind_code_that_cannot_be_read(t):
+    box = Box(label=t.k)
+    object.__setattr__(box, "label", "x")
+    return {"k": box.label, "a": 1}
+
+
+@case("flat_map", "stateless", MAYBE, "k")
+def changes_an_earlier_row_than_it_makes(t):
+    waiting, rows = [], []
+    for _ in (1, 2):
+        row = {"k": t.k, "a": 1}
+        if rows:
+            rows[0]["k"] = "x"
+            return waiting[0]
+        rows.append(row)
+        waiting.append(made for made in (row,))
+    return []
+
+
+@case("flat_map", "stateless", MANY, "k a v", "k a")
+def builds_rows_key_by_key(t):
+    for v in t.v:
+        row = {}
+        row["k"] = t.k
+        if v:
+            row["a"] = t.a
+        yield row
+
+
+@case("map", "stateless", ONE, "k a", "k")
+def counter_that_adds(t):
+    counts = collections.Counter({"x": t.a}, x=t.a)
+    return {"k": t.k, "a": counts["x"]}
+
+
+@case("flat_map", "unknown", MANY, None, (), "unknown_call", why="again")
+def fills_a_list_by_recursion(t):
+    out = []
+
+    def fill_up(n):
+        out.append({"k": t.k, "a": n})
+        if n:
+            fill_up(n - 1)
+
+    fill_up(t.a)
+    return out

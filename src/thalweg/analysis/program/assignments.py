@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from thalweg.analysis.program.frames import Args, mangled
 from thalweg.analysis.program.outside import class_attribute
 from thalweg.analysis.program.patterns import Patterns
+from thalweg.analysis.program.tables import MAPPINGS
 from thalweg.analysis.program.values import NOTHING, UNKNOWN, Known, New, Value, only
 
 
@@ -34,7 +35,8 @@ class Assignments(Patterns):
 
     def _unpack(self, parts: Sequence[ast.expr], value: Value, node: ast.AST) -> None:
         item = only(value)
-        fields = self.store.fields(item) if self.store is not None else None
+        ordered = isinstance(item, New) and item.type not in MAPPINGS  # of a dict its keys are taken
+        fields = self.store.fields(item) if self.store is not None and ordered else None
         starred = any(isinstance(part, ast.Starred) for part in parts)
         if fields is not None and not starred and all(i in fields for i in range(len(parts))):
             for index, part in enumerate(parts):

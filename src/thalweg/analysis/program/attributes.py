@@ -12,7 +12,7 @@ from thalweg.analysis.program import outside
 from thalweg.analysis.program.builtin_calls import Builtins
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.outside import NOT_THERE, class_attribute, own_attribute
-from thalweg.analysis.program.tables import LOGGING, is_built_in, methods_of, plain_attribute
+from thalweg.analysis.program.tables import ITERATOR, LOGGING, is_built_in, methods_of, plain_attribute
 from thalweg.analysis.program.values import (
     CONFIG,
     INT,
@@ -110,6 +110,8 @@ class Attributes(Builtins):
     def _of_built_in(self, item: Item, name: str, node: ast.AST) -> Value:
         found: list[Value] = []
         for kind in types_of(item) or ():
+            if kind is ITERATOR and name != "__next__":  # it stands for generators and views, too
+                return self.unknown(f"uses .{name} of an iterator", node, frozenset((item,)))
             if issubclass(kind, BaseException):
                 return self.unknown(f"uses .{name} of an exception", node, frozenset((item,)))
             if kind in (PLAIN, TREE):
@@ -225,7 +227,7 @@ class Attributes(Builtins):
     # Writing.
 
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
-        self.mutate(value, f"writes {shown}", node)
+        self.mutate(value, f"writes {shown}", node, name)
         for item in value:
             simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
             for cls in () if simple else self.classes_of(item):

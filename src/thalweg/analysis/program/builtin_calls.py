@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
 import re
 from typing import Any
 
@@ -98,12 +99,14 @@ class Builtins(Makers):
             return BOOL  # a class with its own __instancecheck__ is not a thing of functions of tuples
         if function is copy.copy:
             return join(self._copy(item, node) for item in args.at(0))
+        if function is operator.getitem:
+            return self.subscript(args.at(0), args.at(1), node)
         if module_of(function) == "_operator" and self.plain_data(*args.all()):
             # The result may be an element of an argument, or a new container with its elements.
             held = join(self.contents(item) for value in args.all() for item in value)
             self.look_into(args.all(), node)
             return join((PLAINS, held, self.made(TREE, node, held, tag="operator")))
         if among(function, (re.sub, re.subn)) and not self.plain(args.at(1)):
-            self.call(args.at(1), Args([PLAINS]), node)
+            self.call_often(args.at(1), Args([PLAINS]), node)
             return STR
         return self.pure(result, getattr(function, "__name__", "it"), args, node)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import collections
 import random
+import string
+from typing import Any
 
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.machine import ELEMENTS, KEYS
 from thalweg.analysis.program.scalars import Scalars
-from thalweg.analysis.program.store import ANY_NUMBER, Count, less_one, plus
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, less_one, meet, overlaid, plus
 from thalweg.analysis.program.tables import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
 from thalweg.analysis.program.values import (
     BOOL,
@@ -62,6 +64,8 @@ class Containers(Scalars):
     def _method(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
         if isinstance(receiver, Known):
             self.place(receiver, node)
+        if name in ("format", "format_map"):
+            self._formats(receiver, name, args, node)
         if kind in SCALARS or kind is PLAIN or kind is tuple:
             return self._scalar_method(receiver, kind, name, args, node)
         if kind is ITERATOR:
@@ -70,9 +74,24 @@ class Containers(Scalars):
             return self._mutator(receiver, kind, name, args, node, surely)
         return self._accessor(receiver, kind, name, args, node)
 
+    def _formats(self, receiver: Item, name: str, args: Args, node: ast.AST) -> None:
+        """Text that looks its parts up: in a dict, or with `{x.name}` and `{x[0]}` in objects."""
+        if name == "format_map":
+            self.look_up(args.at(0), node)
+        if _looks_inside(receiver) and not (
+            self.plain_data(*args.all()) and not any(map(_makes_missing, self.reach(args.all())))
+        ):
+            self.unknown("a text looks into objects", node, *args.all())
+
+    def look_up(self, value: Value, node: ast.AST) -> None:
+        """Names are looked up in these: a defaultdict makes those that are not there."""
+        for item in value:
+            if _makes_missing(item):
+                self.call_method(item, "__missing__", Args([STR]), node, surely=False)
+
     def _from_iterator(self, receiver: Item, name: str, args: Args, node: ast.AST) -> Value:
         if name == "__next__":
-            return self.contents(receiver)
+            return self.elements(frozenset((receiver,)), node)
         return self.unknown(f"calls {name} of an iterator", node, frozenset((receiver,)), *args.all())
 
     def _mutator(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
@@ -90,15 +109,18 @@ class Containers(Scalars):
         inner = [self.elements(v, node, ordered=kind not in SETS) for v in given] if self._takes_several(name) else []
         pairs = [self.elements(_containers(v), node) for v in inner] if name in ("update", "subtract") else []
         held = [self.contents(item) for v in given for item in v] if name in ("update", "__ior__") else []
-        if name not in ("__getitem__", "__missing__"):
+        if name not in ("__getitem__", "__missing__", "sort"):
             stored = given[1:] if name in ("setdefault", "insert", "__setitem__") else given
             named = [*args.named.values(), *([args.more_named] if args.more_named is not None else [])]
             stored = named if self._takes_several(name) else stored
             self.put(receiver, ELEMENTS, join((*stored, *inner, *pairs, *held)))
         if kind in MAPPINGS or kind is TREE:
             self.put(receiver, KEYS, join((*given, *inner, *pairs)))
+        self._hashes(kind, name, given, join((*inner, *pairs)), node)
+        if name in ("sort", "remove") and "key" not in args.named:
+            self.note_rows(self.contents(receiver), *given)
         if "key" in args.named:
-            self.call(args.named["key"], Args([self.contents(receiver)]), node)
+            self.order_by(args.named["key"], self.contents(receiver), node)
         elif name in ("sort", "remove") and not self.plain(frozenset((receiver,))):
             return self._operators(name, Args([frozenset((receiver,))]), node)
         if name == "pop" and kind in SETS:
@@ -111,17 +133,38 @@ class Containers(Scalars):
         found = self.contents(receiver)
         return join((found, self.keys(receiver), *given)) if name == "popitem" else join((found, *given[1:]))
 
+    def _hashes(self, kind: type, name: str, given: list[Value], inner: Value, node: ast.AST) -> None:
+        """A set or a dict asks for hashes of its elements or keys, and compares them."""
+        if kind in (*SETS, *MAPPINGS) or (kind is TREE and name in MUTATORS[dict] | MUTATORS[set]):
+            self.check_keys(inner if self._takes_several(name) else join(given[:1]), node)
+
     def _takes_several(self, name: str) -> bool:
         return name.startswith(("extend", "update", "__i")) or name.endswith("update") or name == "subtract"
 
-    def _default(self, receiver: Item, node: ast.AST) -> None:
-        """The factory of a defaultdict makes an element."""
+    def order_by(self, key: Value, held: Value, node: ast.AST) -> None:
+        """A function that says how elements are ordered; what it gives is compared."""
+        found = held if key == frozenset((Known(None),)) else self.call_often(key, Args([held]), node)
+        if not self.plain(found):
+            self.unknown("it compares objects with code of their own", node, found)
+        self.note_rows(found)
+
+    def _factory(self, receiver: Item) -> Value:
+        """What makes the elements of a defaultdict that are not there."""
         if isinstance(receiver, Known):
-            factory = getattr(receiver.value, "default_factory", None)
-            made = NONE if factory is None else self.call(frozenset((Known(factory, receiver.root),)), Args(), node)
-        else:
-            made = self.call(self.get(receiver, "default_factory"), Args(), node)
-        self.put(receiver, ELEMENTS, made)
+            return frozenset((Known(getattr(receiver.value, "default_factory", None), receiver.root),))
+        return self.get(receiver, "default_factory")
+
+    def _default(self, receiver: Item, node: ast.AST) -> None:
+        """The factory of a defaultdict makes an element, unless it is there."""
+        factory = self._factory(receiver)
+        made = frozenset(i for i in factory if not (isinstance(i, Known) and i.value is None))
+        before = self.store
+        if not factory:
+            self.unknown("takes from a defaultdict that cannot be read", node, frozenset((receiver,)))
+        elif made and before is not None:
+            self.store = before.copy()
+            self.put(receiver, ELEMENTS, self.call(made, Args(), node))
+            self.store = meet((before, self.store))
 
     def _drawn(self, name: str, args: Args, node: ast.AST) -> Value:
         if name in ("choice", "choices", "sample"):
@@ -153,20 +196,26 @@ class Containers(Scalars):
             return 0, 0
         return ANY_NUMBER
 
-    def _updated(self, receiver: New, name: str, args: Args, surely: bool) -> dict[object, Value] | None:
+    def _updated(self, receiver: New, name: str, args: Args, surely: bool) -> Fields | None:
         """The fields of a dict behind `update` with fields that are known."""
         assert self.store is not None
         fields = self.store.fields(receiver)
-        more: dict[object, Value] = dict(args.named.items())
+        more: dict[Any, Value] = dict(args.named)
+        optional: frozenset[Any] = frozenset()
         for value in args.positional:
-            other = self.store.fields(only(value))
-            fields = None if other is None else fields
-            more = {**(other or {}), **more}
-        if name != "update" or fields is None or args.more is not None or args.more_named is not None:
+            other = only(value)
+            if not isinstance(other, New) or other.type not in MAPPINGS or self.store.fields(other) is None:
+                return None
+            optional |= self.store.optional(other) - more.keys()
+            more = {**(self.store.fields(other) or {}), **more}
+        known = name == "update" and receiver.type is not collections.Counter  # which adds
+        if not known or args.more is not None or args.more_named is not None:
             return None
         if receiver in self.store.shared or not surely:
-            return {n: join((fields.get(n, NOTHING), more.get(n, NOTHING))) for n in (*fields, *more)}
-        return {**fields, **more}
+            optional = frozenset(more)
+        if self.store.optional(receiver) - (more.keys() - optional):
+            return None  # it may still be without one
+        return overlaid(fields, more, optional)
 
     def _accessor(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
         held = self.contents(receiver)
@@ -175,8 +224,10 @@ class Containers(Scalars):
             self._operators(name, args, node)
         if kind is HASHER:
             return {"hexdigest": STR, "digest": BYTES}.get(name, frozenset((receiver,)))
+        self.note_rows(args.at(0))
         if kind in SETS and name in _COMBINES:
             more = [self.elements(v, node, ordered=False) for v in args.all()]
+            self.check_keys(join(more), node)
             return self.made(kind, node, join((held, *more)), tag=name)
         match name:
             case "get" | "__getitem__":
@@ -186,7 +237,8 @@ class Containers(Scalars):
                 one = only(pair)
                 assert isinstance(one, New)
                 self.set_fields(one, {0: self.keys(receiver), 1: held})
-                return self.made(ITERATOR, node, pair, tag=name, length=self.length(itself))
+                self.watch(itself)
+                return self.made(ITERATOR, node, pair, tag=name, length=self.steady_length(itself))
             case "values" | "elements":
                 return self.made(ITERATOR, node, held | self.keys(receiver), tag=name)
             case "keys":
@@ -201,6 +253,7 @@ class Containers(Scalars):
             case "count" | "index" | "__len__" | "total":
                 return INT if self.plain(itself) else self._operators(name, args, node)
             case "issubset" | "issuperset" | "isdisjoint" | "__contains__":
+                self.look_into(args.all(), node)
                 return BOOL
         if kind is TREE:
             self.look_into([itself], node)
@@ -213,7 +266,9 @@ class Containers(Scalars):
         made = only(value)
         if isinstance(made, New) and isinstance(receiver, New) and self.store is not None:
             self.store.set_length(made, self.store.length(receiver), surely=True)
-            self.set_fields(made, self.store.fields(receiver))
+            self.set_fields(made, None if self.store.optional(receiver) else self.store.fields(receiver))
+        if isinstance(made, New) and kind is collections.defaultdict:
+            self.put(made, "default_factory", self._factory(receiver))
         return value
 
     def shown(self, node: ast.AST) -> str:
@@ -225,6 +280,21 @@ class Containers(Scalars):
             target = target.target
         text = ast.unparse(target)
         return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def _makes_missing(item: Item) -> bool:
+    return collections.defaultdict in (types_of(item) or ())
+
+
+def _looks_inside(text: Item) -> bool:
+    """Whether a text to be formatted may look into what it is given."""
+    if not isinstance(text, Known) or not isinstance(text.value, str):
+        return True
+    try:
+        parts = list(string.Formatter().parse(text.value))
+    except ValueError:
+        return False  # an exception
+    return any("." in (name or "") or "[" in (name or "") or "{" in (spec or "") for _, name, spec, _ in parts)
 
 
 def _containers(value: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import enum
 from collections.abc import Iterator
 from typing import Any
@@ -78,11 +79,25 @@ class Contents(Machine):
         """Whether a class of the user's has no operators of its own: Python compares and shows its objects itself."""
         return outside.is_python_class(cls) and not outside.own_operators(cls)
 
+    def check_keys(self, keys: Value, node: ast.AST) -> None:
+        """These become keys of a dict, or elements of a set: they are compared, and their hashes are asked for."""
+        if not self.plain(keys):
+            self.unknown("a dict or a set compares objects with code of their own", node, keys)
+        self.note_rows(keys)
+
+    def note_rows(self, *values: Value) -> None:
+        """Input tuples among these are read as a whole."""
+        for item in self.reach(values):
+            if isinstance(item, Row):
+                self.notes.read(item.port, None)
+
     def contents(self, item: Item) -> Value:
         """The elements of a container, the values of a dict."""
         match item:
             case New(_, kind) if kind is TREE:
                 return frozenset((item, *PLAINS)) | self.get(item, ELEMENTS)
+            case New(_, kind) | Part(_, kind) if kind is collections.Counter:
+                return self.get(item, ELEMENTS) | PLAINS  # it adds what it is given
             case Part(root, _, None):
                 return frozenset((Part(root, TREE), *PLAINS)) | self.get(item, ELEMENTS)
             case Known(value=value, root=root) if type(value) in MAPPINGS:
@@ -115,10 +130,12 @@ class Contents(Machine):
             case Given() | Of() if kinds is not None:
                 return STR if kinds[0] is str else INT if kinds[0] in (bytes, range) else PLAINS
             case New(_, kind) if is_built_in(kind):
-                if kind is ITERATOR and self.store is not None:  # used up
-                    self.store.set_length(item, (0, self.store.length(item)[1]), surely=True)
+                if kind is ITERATOR:
+                    self.take_from(item)
                 return self.keys(item) if kind in MAPPINGS else self.contents(item)
-            case Part(_, kind) if is_built_in(kind):
+            case Part(root, kind) if is_built_in(kind):
+                if kind is ITERATOR:
+                    self.mutate(frozenset((item,)), f"takes from {root}", node)
                 return self.keys(item) if kind in MAPPINGS else self.contents(item)
             case Known(value=held):
                 return self._known_elements(item, held, node)
@@ -151,9 +168,20 @@ class Contents(Machine):
             made = self.call(method, Args(), node)
             found = self.elements(made - value, node)
             if item in made:  # it is its own iterator
-                found = join((found, self.call(self.get_attribute(value, "__next__", node), Args(), node)))
+                take = self.get_attribute(value, "__next__", node)
+                found = join((found, self.run_later(lambda: self.call_often(take, Args(), node))))
             return found
         return self.unknown("iterates over something that cannot be read", node, value)
+
+    def steady_length(self, value: Value) -> Count:
+        """How many elements a value has when it is used later, or while other code runs."""
+        changing = frozenset(item for item in value if item in self.altered)
+        least, most = self.length(value)
+        return (
+            (0, most if all(isinstance(i, New) and i.type is ITERATOR for i in changing) else None)
+            if changing
+            else (least, most)
+        )
 
     def length(self, value: Value) -> Count:
         """How many elements a value has."""

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg.analysis.program.machine import ELEMENTS, KEYS
+from thalweg.analysis.program.machine import ELEMENTS, KEYS, TURNS
 from thalweg.analysis.program.names import Names
 from thalweg.analysis.program.notes import Copied, both
-from thalweg.analysis.program.store import ANY_NUMBER, Count, meet, plus, widened
-from thalweg.analysis.program.tables import ITERATOR
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, meet, overlaid, plus, widened
+from thalweg.analysis.program.tables import ITERATOR, MAPPINGS
 from thalweg.analysis.program.values import NOTHING, Given, Known, New, Row, Value, join, literal, only
 
-TURNS = 12  # of a loop until it is given up
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _KINDS: dict[type[ast.AST], type] = {
     ast.ListComp: list,
@@ -42,8 +41,8 @@ class Displays(Names):
             else:
                 values.append(self.expr(part))
                 length = plus(length, (1, 1))
-        if kind is set and not self.plain(*values):
-            self.unknown("a set compares objects with code of their own", node, *values)
+        if kind is set:
+            self.check_keys(join(values), node)
         found = self.made(kind, node, join(values), length=length if kind is not set else ANY_NUMBER)
         if kind is tuple and fixed:
             item = only(found)
@@ -53,17 +52,15 @@ class Displays(Names):
 
     def dict_display(self, node: ast.Dict, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> Value:
         item = self.make(dict, node)
-        fields: dict[Any, Value] | None = {}
+        fields: Fields | None = {}
         for key, value in zip(keys, values, strict=True):
             if key is None:
                 source = self.expr(value)
-                more = self.fields_of(source)
+                fields = overlaid(fields, *self._entries(source))
                 self.absorb(item, source, node)
-                fields = None if fields is None or more is None else {**fields, **more}
                 continue
             known, held = self.expr(key), self.expr(value)
-            if not self.plain(known):
-                self.unknown("a dict compares keys with code of their own", node, known)
+            self.check_keys(known, node)
             self.put(item, KEYS, known)
             self.put(item, ELEMENTS, held)
             name = literal(known)
@@ -71,47 +68,56 @@ class Displays(Names):
         self.set_fields(item, fields)
         return frozenset((item,))
 
-    def fields_of(self, value: Value) -> dict[Any, Value] | None:
+    def _entries(self, value: Value) -> tuple[Fields | None, frozenset[Any]]:
+        """The fields of a dict, and which of them it may not have."""
         item = only(value)
-        if not isinstance(item, New) or self.store is None:
+        if not isinstance(item, New) or item.type not in MAPPINGS or self.store is None:
+            return None, frozenset()
+        return self.store.fields(item), self.store.optional(item)
+
+    def fields_of(self, value: Value) -> dict[Any, Value] | None:
+        """The fields of a tuple or a dict that has them all."""
+        item = only(value)
+        if not isinstance(item, New) or item.type not in (tuple, *MAPPINGS) or self.store is None:
             return None
         fields = self.store.fields(item)
-        return None if fields is None else dict(fields)
+        return None if fields is None or self.store.optional(item) else dict(fields)
 
     def comprehension(self, node: Comprehension) -> Value:
         """A loop in a scope of its own. What a generator expression does happens when somebody takes from it."""
         kind = _KINDS[type(node)]
         item = New((self.frame.key, id(node), ""), kind)
-        lazy = isinstance(node, ast.GeneratorExp)
-        before = self.store
-        assert before is not None
-        scopes, was_lazy = self.frame.scopes, self.frame.lazy
+        scopes = self.frame.scopes
         self.frame.scopes = [*scopes, {}]
-        length = self._generate(node, 0, item, (1, 1))
-        self.frame.scopes, self.frame.lazy = scopes, was_lazy
-        self.store = meet((before, self.store)) if lazy else self.store
+        source = self._source(node, 0)  # of the first `for`: at once, whatever the rest
+        if self.store is None:
+            length: Count = (0, 0)
+        elif isinstance(node, ast.GeneratorExp):
+            length = self.run_later(lambda: self._generate(node, 0, item, source))
+        else:
+            length = self._generate(node, 0, item, source)
+        self.frame.scopes = scopes
         if self.store is None:
             return NOTHING
         self.store.make(item, length if kind in (list, ITERATOR) else ANY_NUMBER)
         return frozenset((item,))
 
-    def _generate(self, node: Comprehension, index: int, item: New, length: Count) -> Count:
-        """One `for` of a comprehension, and those inside it; gives the number of elements."""
-        if index == len(node.generators):
-            self._element(node, item)
-            return length
+    def _source(self, node: Comprehension, index: int) -> tuple[Count, Value]:
+        """Over what one `for` goes: how many there are, and what each is."""
         generator = node.generators[index]
         if generator.is_async:
             self.unknown("is a coroutine", node)
         source = self.expr(generator.iter)
-        taken = self.length(source)
-        if isinstance(node, ast.GeneratorExp):
-            self.frame.lazy = True
-            if not all(isinstance(i, Known) or (isinstance(i, New) and i.type in (tuple, ITERATOR)) for i in source):
-                taken = ANY_NUMBER  # it may be changed before it is used
-        ordered = not isinstance(node, ast.SetComp)
-        each = self.elements(source, generator.iter, ordered=ordered)
-        names = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+        taken = self.steady_length(source)
+        each = self.elements(source, generator.iter, ordered=not isinstance(node, ast.SetComp))
+        self.watch(source)  # what is in it may change while the comprehension runs
+        return taken, each
+
+    def _generate(self, node: Comprehension, index: int, item: New, source: tuple[Count, Value]) -> Count:
+        """One `for` of a comprehension, and those inside it; gives the number of elements."""
+        generator = node.generators[index]
+        taken, each = source
+        names = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         scope = self.frame.scopes[-1]
         scope.update({name: (self.frame.key, id(node)) for name in names})
         head = self.store
@@ -123,7 +129,7 @@ class Displays(Names):
             self.assign(generator.target, each, generator.iter)
             for test in generator.ifs:
                 self.truth(self.expr(test), test)
-            inner = self._generate(node, index + 1, item, (1, 1))
+            inner = self._inner(node, index + 1, item)
             after = meet((head, self.store))
             if after is None or after.same(head):
                 break
@@ -135,9 +141,16 @@ class Displays(Names):
             inner = (0, inner[1])
         return taken[0] * inner[0], None if taken[1] is None or inner[1] is None else taken[1] * inner[1]
 
+    def _inner(self, node: Comprehension, index: int, item: New) -> Count:
+        if index < len(node.generators):
+            return self._generate(node, index, item, self._source(node, index))
+        self._element(node, item)
+        return 1, 1
+
     def _element(self, node: Comprehension, item: New) -> None:
         if isinstance(node, ast.DictComp):
             key = self.expr(node.key)
+            self.check_keys(key, node)
             self.put(item, KEYS, key)
             self.put(item, ELEMENTS, self.expr(node.value))
             return
@@ -146,8 +159,10 @@ class Displays(Names):
         copied = self.copied_of(found)
         if isinstance(node, ast.GeneratorExp):
             self.yielded[item] = both(self.yielded.get(item), copied)
-        elif isinstance(node, ast.SetComp) and not self.plain(found):
-            self.unknown("a set compares objects with code of their own", node, found)
+            self.touch()
+            self.suspend()
+        elif isinstance(node, ast.SetComp):
+            self.check_keys(found, node)
 
     def copied_of(self, value: Value) -> Copied | None:
         """Of every tuple that a value may be: its attributes that are copies of attributes of the input tuple."""
@@ -160,7 +175,10 @@ class Displays(Names):
             if isinstance(item, Row) and item.port >= 0:
                 one = {name: (item.port, name) for name in item.type.names}
             elif fields is not None:
+                # One that a dict may not have, too: without it the tuple would be refused.
                 one = {str(name): origin for name, v in fields.items() if (origin := _origin(v)) is not None}
+            if isinstance(item, New) and item.type not in (list, tuple, ITERATOR):  # a tuple inside another
+                self.note_rows(frozenset((item,)))
             found = both(found, one)
         return found
 

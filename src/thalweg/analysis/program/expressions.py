@@ -130,7 +130,7 @@ class Expressions(Displays):
 
     def _delegate(self, source: Value, node: ast.AST) -> Value:
         """`yield from`."""
-        count = self.length(source)
+        count = self.steady_length(source)
         copied = self.copied_of_elements(source)
         self.yields(self.elements(source, node), copied, count, node)
         return UNKNOWN if not source else NONE

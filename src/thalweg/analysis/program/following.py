@@ -8,11 +8,11 @@ import types
 from typing import Any
 
 from thalweg.analysis.program.attributes import Attributes
-from thalweg.analysis.program.frames import MAX_DEPTH, NO_FRAME, Args, Frame
+from thalweg.analysis.program.frames import MAX_DEPTH, NO_FRAME, Args, Frame, frame_of_variable, frames_around
 from thalweg.analysis.program.machine import ELEMENTS
 from thalweg.analysis.program.notes import Copied, both
 from thalweg.analysis.program.scopes import Function, body_of, is_generator, names_of, parameters, suspends
-from thalweg.analysis.program.store import ANY_NUMBER, meet
+from thalweg.analysis.program.store import ANY_NUMBER, Count, meet
 from thalweg.analysis.program.tables import ITERATOR
 from thalweg.analysis.program.values import NOTHING, STR, Known, New, Root, Value, join, only
 from thalweg.ir.declared import declared_of_function
@@ -70,7 +70,8 @@ class Following(Attributes):
         if suspends(function):
             return self.unknown(f"calls {name}, a coroutine", node, *args.all())
         if sum(function is one for one in self.active) > 1 or len(self.frames) > MAX_DEPTH:
-            return self.unknown(f"calls {name} again, or too deep", node, *args.all())
+            captured = [v for (key, _), v in self.later.items() if frame_of_variable(key) in frames_around(outer)]
+            return self.unknown(f"calls {name} again, or too deep", node, *args.all(), *captured)
         frame = Frame(self.path_of(node, function), name, outer.file, outer.module, outer)
         frame.locals, frame.later, _, _ = names_of(function)
         frame.owner = outer.owner
@@ -114,19 +115,18 @@ class Following(Attributes):
     def _generator(self, frame: Frame, function: Function, node: ast.AST) -> Value:
         """The code of a generator runs when somebody takes from it: perhaps not at all, perhaps not to its end."""
         item = New((frame.key, id(node), "generator"), ITERATOR)
-        frame.generator, frame.lazy = item, True
-        before = self.store
-        assert before is not None
-        before = before.copy()
+        frame.generator = item
         assert self.store is not None
         self.store.taken(item)
-        self._run(frame, function)
-        length = (0, 0) if self.store is None else self.store.taken(item)
-        self.store = meet((before, self.store))
-        assert self.store is not None
+        length = self.run_later(lambda: self._counted(frame, function, item))
         self.store.taken(item)
         self.store.make(item, length)
         return frozenset((item,))
+
+    def _counted(self, frame: Frame, function: Function, item: New) -> Count:
+        """How many values a generator gives. One without an end is left by an exception, anywhere."""
+        self._run(frame, function)
+        return ANY_NUMBER if self.store is None else self.store.counts.get(item, (0, 0))
 
     def _bound(
         self, function: Function, args: Args, defaults: dict[str, Value], node: ast.AST, frame: Frame
@@ -180,6 +180,7 @@ class Following(Attributes):
         if self.store is not None:
             self.store.emit(item, count)
             self.touch()
+            self.suspend()
 
 
 def _new(value: Value) -> New:

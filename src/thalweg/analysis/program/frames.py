@@ -24,7 +24,6 @@ class Frame:
         self.later: frozenset[str] = frozenset()  # locals that are seen by code that may run later
         self.scopes: list[dict[str, Site]] = []  # of comprehensions
         self.returns: list[tuple[Value, Store]] = []
-        self.lazy = False  # whether the code runs later than here
         self.generator: New | None = None
         self.owner: str | None = None  # the class in whose body the code stands
         self.first: str | None = None  # the first parameter, for super()

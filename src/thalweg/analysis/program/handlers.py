@@ -9,11 +9,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from thalweg.analysis.program import outside
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.machine import ELEMENTS
-from thalweg.analysis.program.makers import Makers
-from thalweg.analysis.program.store import ANY_NUMBER, Count
-from thalweg.analysis.program.tables import ITERATOR, SETS
+from thalweg.analysis.program.makers import Makers, among
+from thalweg.analysis.program.store import ANY_NUMBER
+from thalweg.analysis.program.tables import ITERATOR, SETS, STANDARD_STREAMS, is_built_in
 from thalweg.analysis.program.values import (
     BOOL,
     INT,
@@ -24,6 +25,9 @@ from thalweg.analysis.program.values import (
     SCALARS,
     STR,
     TREE,
+    Anything,
+    Bound,
+    Item,
     Known,
     New,
     Row,
@@ -40,7 +44,10 @@ _LAZY = (map, filter, zip, enumerate, reversed, iter)
 
 def _print(m: Makers, args: Args, node: ast.AST) -> Value:
     m.effect(IO, "prints", node)
-    _text(m, Args(args.positional), node)
+    _text(m, Args(args.positional, more=args.more), node)
+    for item in join((args.named.get("file", NOTHING), args.more_named or NOTHING)):
+        if not isinstance(item, Known) or not among(item.value, (None, *STANDARD_STREAMS())):
+            m.unknown("prints into something that cannot be read", node, frozenset((item,)))
     return NONE
 
 
@@ -54,12 +61,19 @@ def _text(m: Makers, args: Args, node: ast.AST) -> Value:
 
 
 def _next(m: Makers, args: Args, node: ast.AST) -> Value:
-    value = args.at(0)
-    known = frozenset(i for i in value if isinstance(i, Known))
-    taken = m.elements(value, node)
-    if known and not any(isinstance(i, Known) and hasattr(type(i.value), "__next__") for i in known):
-        return NOTHING
-    return join((taken, args.at(1)))
+    return join((*(_taken(m, item, node) for item in args.at(0)), args.at(1)))
+
+
+def _taken(m: Makers, item: Item, node: ast.AST) -> Value:
+    """One element of an iterator; with code of its own that is another than iterating over it runs."""
+    value = frozenset((item,))
+    kinds = types_of(item)
+    if kinds is None or not all(is_built_in(kind) or kind in SCALARS for kind in kinds):
+        native = isinstance(item, Known) and outside.is_iterator(item.value)
+        method = NOTHING if isinstance(item, Anything) or native else m.get_attribute(value, "__next__", node)
+        if method and all(isinstance(one, Bound) for one in method):
+            return m.call(method, Args(), node)
+    return m.elements(value, node)
 
 
 def _lazy(kind: Callable[..., Any]) -> Callable[[Makers, Args, ast.AST], Value]:
@@ -67,17 +81,21 @@ def _lazy(kind: Callable[..., Any]) -> Callable[[Makers, Args, ast.AST], Value]:
         if kind is iter and len(args.positional) == 1 and all(_makes_itself(i) for i in args.at(0)):
             return args.at(0)
         sources = args.positional[1:] if kind in (map, filter) else args.positional
-        length = _steady(m, sources[0]) if len(sources) == 1 and kind is not filter else ANY_NUMBER
+        if kind is iter and len(args.positional) == 2:
+            return m.made(ITERATOR, node, _later(m, args.at(0), [], node), tag="iter")
+        if kind is reversed and not all(map(_is_built_in, args.at(0))):
+            m.unknown("reversed() runs code that cannot be read", node, args.at(0))
+        single = len(sources) == 1 and args.more is None
+        length = m.steady_length(sources[0]) if single and kind is not filter else ANY_NUMBER
         held = [m.elements(v, node) for v in sources[: 1 if kind is enumerate else None]]
         if args.more is not None:
             held.append(m.elements(args.more, node))
-        if kind is iter and len(args.positional) == 2:
-            return m.made(ITERATOR, node, m.call(args.at(0), Args(), node), tag="iter")
+        for source in sources:
+            m.watch(source)
         if kind is map:
-            made = m.call(args.at(0), Args(held), node)
+            made = _later(m, args.at(0), held, node)
         elif kind is filter:
-            if args.at(0) != frozenset((Known(None),)):
-                m.call(args.at(0), Args(held), node)
+            _later(m, args.at(0), held, node, asked=True)
             made = join(held)
         elif kind in (zip, enumerate):
             fields = [INT, *held] if kind is enumerate else held
@@ -93,23 +111,31 @@ def _lazy(kind: Callable[..., Any]) -> Callable[[Makers, Args, ast.AST], Value]:
     return handle
 
 
+def _later(m: Makers, function: Value, held: list[Value], node: ast.AST, *, asked: bool = False) -> Value:
+    """A function that is called when somebody takes from an iterator; `asked`: whether its result is true."""
+
+    def run() -> Value:
+        found = join(held) if function == frozenset((Known(None),)) else m.call_often(function, Args(held), node)
+        if asked:
+            m.truth(found, node)
+        return found
+
+    return m.run_later(run) if m.store is not None else NOTHING
+
+
+def _is_built_in(item: Item) -> bool:
+    kinds = types_of(item)
+    return kinds is not None and all(is_built_in(kind) for kind in kinds)
+
+
 def _makes_itself(item: object) -> bool:
     return isinstance(item, New) and item.type is ITERATOR
-
-
-def _steady(m: Makers, value: Value) -> Count:
-    """The length of what cannot get another one before it is used."""
-    steady = all(isinstance(i, Known) or (isinstance(i, New) and i.type in (tuple, ITERATOR)) for i in value)
-    return m.length(value) if steady else ANY_NUMBER
 
 
 def _sorted(m: Makers, args: Args, node: ast.AST) -> Value:
     length = m.length(args.at(0))
     held = m.elements(args.at(0), node, ordered="key" in args.named)
-    if "key" in args.named:
-        m.call(args.named["key"], Args([held]), node)
-    elif not m.plain(held):
-        m.unknown("sorted compares objects with code of their own", node, held)
+    m.order_by(args.named.get("key", frozenset((Known(None),))), held, node)
     return m.made(list, node, held, tag="sorted", length=length)
 
 
@@ -120,10 +146,7 @@ def _least(m: Makers, args: Args, node: ast.AST) -> Value:
         if one
         else join((*args.positional, args.more or NOTHING))
     )
-    if "key" in args.named:
-        m.call(args.named["key"], Args([held]), node)
-    elif not m.plain(held):
-        m.unknown("min and max compare objects with code of their own", node, held)
+    m.order_by(args.named.get("key", frozenset((Known(None),))), held, node)
     return join((held, args.named.get("default", NOTHING)))
 
 
@@ -194,7 +217,20 @@ def _hasattr(m: Makers, args: Args, node: ast.AST) -> Value:
     for item in args.at(0):
         if isinstance(item, Row) and name is not None:
             m.notes.read(item.port, [str(name.value)])
+        if name is None and not m.plain_data(frozenset((item,))):
+            m.unknown("hasattr() of a name that is not constant", node, frozenset((item,)))
+        elif name is not None and not _is_built_in(item) and not _has_none(m, item, str(name.value), node):
+            m.get_attribute(frozenset((item,)), str(name.value), node)  # a property runs
     return BOOL
+
+
+def _has_none(m: Makers, item: Item, name: str, node: ast.AST) -> bool:
+    """Whether an object has no such attribute, or only data under it: asking for it runs no code."""
+    if not isinstance(item, Known):
+        return False
+    m.place(item, node)
+    cls = type(item.value)
+    return outside.class_attribute(cls, name) is outside.NOT_THERE and not outside.looks_up_itself(cls)
 
 
 def _no_super(m: Makers, args: Args, node: ast.AST) -> Value:

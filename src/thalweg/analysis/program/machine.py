@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.frames import Args, Frame, frame_of_variable, frames_around
 from thalweg.analysis.program.notes import Notes, Place
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store
-from thalweg.analysis.program.tables import CONTAINERS
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet, widened
+from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS
 from thalweg.analysis.program.values import (
     ATOMS,
     NOTHING,
@@ -40,6 +40,8 @@ from thalweg.analysis.program.values import (
 from thalweg.errors import Where
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, READS_MUTABLE, UNKNOWN_CALL, Reason
 
+TURNS = 12  # of a loop until it is given up
+T = TypeVar("T")
 MAX_STEPS = 10_000  # statements and calls that are followed for one operator
 
 ELEMENTS, KEYS = "[]", "{}"  # the fields under which memory holds what a container contains
@@ -64,8 +66,17 @@ class Machine:
         self.steps = 0
         self.paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
         self.nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay
+        # Changed when code that runs later could have seen them, and under which names (None: anyhow). It only grows.
+        self.altered: dict[New, frozenset[str] | None] = {}
+        self.delayed: list[set[New]] = []  # what the code changes that runs later
 
     def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def truth(self, value: Value, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
         raise NotImplementedError
 
     def expr(self, node: ast.expr) -> Value:
@@ -106,7 +117,9 @@ class Machine:
                 self.notes.read(item.port, None)
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
-                self.put(item, ELEMENTS, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
+                self._alter(item)
+                for field in {ELEMENTS, *self.memory.get(item, {})}:
+                    self.put(item, field, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
@@ -209,9 +222,94 @@ class Machine:
         if self.steps > MAX_STEPS:
             raise TooLong
 
-    def mutate(self, value: Value, what: str, node: ast.AST) -> None:
-        """Something of these objects is changed; `what` says it in the user's words."""
+    def call_often(self, callee: Value, args: Args, node: ast.AST) -> Value:
+        """A function that one of Python's own calls as often as it likes, perhaps not at all: a loop."""
+        head, found = self.store, NOTHING
+        for turn in range(TURNS):
+            if head is None:
+                return NOTHING
+            self.store = head.copy()
+            found = join((found, self.call(callee, args, node)))
+            after = meet((head, self.store))
+            assert after is not None
+            if after.same(head):
+                break
+            head = widened(head, after) if turn else after
+        else:
+            self.unknown("has a loop that cannot be followed to its end", node, callee, *args.all())
+        self.store = head
+        return found
+
+    def run_later(self, run: Callable[[], T]) -> T:
+        """Code that runs later, bit by bit, perhaps not at all. Until then other code may change what it looks at; and
+        what it changes may change at any time."""
+        before = self.store
+        assert before is not None
+        collected: list[Store] = []
+        collectors, self.collectors = self.collectors, [collected]
+        skipped = before.copy()
+        skipped.made = frozenset()
+        self.store = skipped.copy()
+        self.suspend()
+        self.delayed.append(set())
+        found = run()
+        changed = self.delayed.pop()
+        self.collectors = collectors
+        after = meet((skipped, self.store, *collected))
+        assert after is not None
+        after.take_back(before, changed)
+        after.seen |= after.objects.keys()
+        self.store = after
+        for item in changed:
+            self._unsettle(item)
+        self.touch()
+        return found
+
+    def suspend(self) -> None:
+        """From here other code may run until this goes on."""
+        if self.store is not None:
+            self.store.seen |= self.store.objects.keys()
+            for item in self.altered.keys() & self.store.objects.keys():
+                self._unsettle(item)
+
+    def watch(self, value: Value) -> None:
+        """These are looked at again later."""
+        if self.store is not None:
+            self.store.seen |= {item for item in value if isinstance(item, New)}
+
+    def take_from(self, item: New) -> None:
+        """An iterator is used, perhaps up."""
+        self._alter(item)
+        if self.store is not None:
+            self.store.set_length(item, (0, self.store.length(item)[1]), surely=True)
+
+    def _unsettle(self, item: New) -> None:
+        """It may be changed at any time. An iterator gets no longer by that."""
+        names = self.altered.get(item)
+        if self.store is None:
+            return
+        if names is not None:
+            self.store.loosen(item, {name: self.get(item, named(item, name)) for name in names})
+        else:
+            self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
+
+    def _alter(self, item: New, name: str | None = None) -> None:
+        if self.store is None or item not in self.store.seen:
+            return
+        for changed in self.delayed:
+            changed.add(item)
+        old = self.altered.get(item, frozenset())
+        new = None if name is None or old is None else old | {name}
+        self.changed |= item not in self.altered or old != new
+        self.altered[item] = new
+
+    def mutate(self, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
+        """Something of these objects is changed; `what` says it in the user's words. `name`: the one key or attribute
+        that is set, whose value memory holds."""
         for item in value:
+            made = item.origin if isinstance(item, Part) else item
+            if isinstance(made, New):
+                self._alter(made, name)
             match item:
                 case Known(value=held, root=root) if type(held) not in SCALARS:
                     name = getattr(held, "__name__", type(held).__name__)
@@ -224,8 +322,6 @@ class Machine:
                     self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
                 case Anything(roots):
                     self._may_change(roots, f"{what}, which may be anything", node)
-                case New(site) if self.frame.lazy and site[0] != self.frame.key and self.store is not None:
-                    self.store.shared |= {item}
         self.touch()
 
     def _may_change(self, roots: frozenset[Root], what: str, node: ast.AST) -> None:
@@ -266,6 +362,11 @@ class Machine:
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
         return seen
+
+
+def named(item: New, name: str) -> str:
+    """The field under which memory holds what was set under a name: a key of a dict is no attribute of it."""
+    return f"key {name}" if item.type in MAPPINGS else name
 
 
 def _is_of_state(item: Item) -> bool:

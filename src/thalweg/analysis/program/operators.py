@@ -61,6 +61,8 @@ class Operators(Objects):
             return NOTHING
         if not self.plain(left, right) or self._has_operators(left, right):
             return self._with_code(op, left, right, node)
+        if isinstance(op, ast.Mod):
+            self.look_up(right, node)
         kinds = {kind for item in left | right for kind in types_of(item) or (object,)}
         if kinds <= {int, bool}:
             return FLOAT if isinstance(op, ast.Div) else INT if not isinstance(op, ast.Pow) else PLAINS

@@ -14,6 +14,7 @@ from thalweg.analysis.program.tables import (
     LOGGING,
     STANDARD_STREAMS,
     TEXT_METHODS,
+    is_built_in,
 )
 from thalweg.analysis.program.values import (
     INT,
@@ -27,6 +28,7 @@ from thalweg.analysis.program.values import (
     Item,
     Known,
     New,
+    Part,
     Value,
     of,
 )
@@ -42,10 +44,14 @@ class Scalars(Contents):
             if (value, name) in CLOCK_METHODS:
                 self.effect(TIME, f"looks at the clock: {value.__name__}.{name}()", node)
                 return PLAINS
-            if value in SCALARS or value in (dict, str, bytes):
-                return self.pure(PLAIN if value is not dict else TREE, f"{value.__name__}.{name}", args, node)
+            if value is dict and name == "fromkeys":
+                keys = self.elements(args.at(0), node)
+                self.check_keys(keys, node)
+                return self.made(dict, node, args.at(1) | NONE, tag=name, keys=keys)
+            if value in SCALARS or value in (str, bytes):
+                return self.pure(PLAIN, f"{value.__name__}.{name}", args, node)
             return None
-        if isinstance(value, logging.Logger) and name in LOGGING:
+        if type(value) in (logging.Logger, logging.RootLogger) and name in LOGGING:
             self.effect(IO, f"writes a log with {name}()", node)
             self.pure(PLAIN, name, args, node)
             return NONE
@@ -56,6 +62,11 @@ class Scalars(Contents):
 
     def pure(self, result: type, name: str, args: Args, node: ast.AST) -> Value:
         """A function of plain data."""
+        classes = [
+            i.value for v in args.named.values() for i in v if isinstance(i, Known) and isinstance(i.value, type)
+        ]
+        if not all(map(is_built_in, classes)):  # `cls=…`: it makes objects of it
+            return self.unknown(f"{name} runs code of a class", node, *args.all())
         if not (self.plain_data(*args.all()) if result is TREE else self.plain(*args.all())):
             return self.unknown(f"{name} runs code of its arguments that cannot be read", node, *args.all())
         self.look_into(args.all(), node)
@@ -68,19 +79,20 @@ class Scalars(Contents):
         for item in self.reach(values):
             if isinstance(item, Known):
                 self.place(item, node)
-            if isinstance(item, New) and item.type is ITERATOR and self.store is not None:  # used up
-                self.store.set_length(item, (0, self.store.length(item)[1]), surely=True)
+            if isinstance(item, New | Part) and item.type is ITERATOR:
+                self.elements(frozenset((item,)), node)
             if (port := getattr(item, "port", None)) is not None and not isinstance(item, Given):
                 self.notes.read(port, None)
 
     def _scalar_method(self, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
         if kind is tuple and name in ("count", "index"):
+            self.note_rows(frozenset((receiver,)), *args.all())
             return INT if self.plain(frozenset((receiver,)), *args.all()) else self._operators(name, args, node)
         if name == "join":
             parts = self.elements(args.at(0), node)
             return STR if self.plain(parts) else self._operators(name, args, node)
         if name == "sub" and not self.plain(args.at(0)):  # of a pattern, with a function
-            self.call(args.at(0), Args([PLAINS]), node)
+            self.call_often(args.at(0), Args([PLAINS]), node)
             return STR
         if name in LIST_METHODS:
             self.pure(PLAIN, name, args, node)

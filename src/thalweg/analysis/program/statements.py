@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg.analysis.program.attempts import Attempts
-from thalweg.analysis.program.displays import TURNS
+from thalweg.analysis.program.machine import TURNS
 from thalweg.analysis.program.store import Store, meet, widened
 from thalweg.analysis.program.values import Known, join, literal
 

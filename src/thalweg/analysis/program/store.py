@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +32,7 @@ class Object(NamedTuple):
 
     length: Count
     fields: Fields | None
+    optional: frozenset[Any] = frozenset()  # fields that it may not have
 
 
 class Store:
@@ -40,18 +42,20 @@ class Store:
     nothing to join.
     """
 
-    __slots__ = ("counts", "objects", "shared", "variables")
+    __slots__ = ("counts", "made", "objects", "seen", "shared", "variables")
 
     def __init__(self) -> None:
         self.variables: Mapping[tuple[Any, str], Value] = {}
         self.counts: Mapping[Any, Count] = {}  # emissions, by output port or by the generator that yields
         self.objects: Mapping[New, Object] = {}
         self.shared: frozenset[New] = frozenset()  # made several times, or seen by code that runs later
+        self.seen: frozenset[New] = frozenset()  # code that runs later, or in between, may look at these
+        self.made: frozenset[New] = frozenset()  # since the code began that runs later
 
     def copy(self) -> Store:
         made = Store()
         made.variables, made.counts, made.objects = self.variables, self.counts, self.objects
-        made.shared = self.shared
+        made.shared, made.seen, made.made = self.shared, self.seen, self.made
         return made
 
     def same(self, other: Store) -> bool:
@@ -60,6 +64,7 @@ class Store:
             and self.counts == other.counts
             and (self.objects is other.objects or self.objects == other.objects)
             and self.shared == other.shared
+            and self.seen == other.seen
         )
 
     def leave(self, frame: int) -> None:
@@ -80,6 +85,8 @@ class Store:
         if self.objects is not other.objects:
             self.objects = _joined(self.objects, other.objects, _either_object)
         self.shared |= other.shared
+        self.seen |= other.seen
+        self.made |= other.made
 
     def set(self, key: tuple[Any, str], value: Value) -> None:
         self.variables = {**self.variables, key: value}
@@ -97,23 +104,38 @@ class Store:
         return self.objects[item].length if item in self.objects else ANY_NUMBER
 
     def fields(self, item: Item | None) -> Fields | None:
-        return self.objects[item].fields if isinstance(item, New) and item in self.objects else None
+        if not isinstance(item, New) or item not in self.objects:
+            return None
+        # In the place of a field that a dict does not have there is an exception; other objects find something else.
+        missing = self.objects[item].optional and item.type not in (dict, collections.OrderedDict)
+        return None if missing else self.objects[item].fields
 
-    def _set(self, item: New, length: Count, fields: Fields | None) -> None:
-        self.objects = {**self.objects, item: Object(length, fields)}
+    def optional(self, item: Item | None) -> frozenset[Any]:
+        """Of its fields those that it may not have."""
+        return self.objects[item].optional if isinstance(item, New) and item in self.objects else frozenset()
+
+    def _set(
+        self, item: New, length: Count, fields: Fields | None, optional: frozenset[Any] | None = frozenset()
+    ) -> None:
+        self.objects = {
+            **self.objects,
+            item: Object(length, fields, self.optional(item) if optional is None else optional),
+        }
 
     def make(self, item: New, length: Count) -> None:
         """An object is made. A second one of the same site shares what is known with the first."""
+        self.made |= {item}
         if item in self.objects:
             self.shared |= {item}
-            self._set(item, either(self.length(item), length), self.fields(item))
+            self._set(item, either(self.length(item), length), self.fields(item), None)
         else:
             self._set(item, length, None)
 
     def set_fields(self, item: New, fields: Fields | None) -> None:
         """The fields of an object that was just made."""
-        found = _either(self.fields(item), fields) if item in self.shared else fields
-        self._set(item, self.length(item), found)
+        new = Object(self.length(item), fields)
+        made = _either_object(self.objects[item], new) if item in self.shared and item in self.objects else new
+        self._set(item, *made)
 
     def replace_fields(self, item: New, fields: Fields | None) -> None:
         self._set(item, self.length(item), fields)
@@ -121,19 +143,39 @@ class Store:
     def set_length(self, item: New, length: Count, *, surely: bool) -> None:
         if item in self.objects:
             strong = surely and item not in self.shared
-            self._set(item, length if strong else either(self.length(item), length), self.fields(item))
+            self._set(item, length if strong else either(self.length(item), length), self.fields(item), None)
 
     def set_field(self, item: New, name: Any, value: Value, *, surely: bool) -> None:
         fields = self.fields(item)
         if fields is not None:
-            old = NOTHING if surely and item not in self.shared else fields.get(name, NOTHING)
-            self._set(item, self.length(item), {**fields, name: joined(old, value)})
+            strong = surely and item not in self.shared
+            old = NOTHING if strong else fields.get(name, NOTHING)
+            optional = self.optional(item) - {name} if strong else self.optional(item) | ({name} - fields.keys())
+            self._set(item, self.length(item), {**fields, name: joined(old, value)}, optional)
 
-    def forget(self, item: New) -> None:
+    def forget(self, item: New, most: int | None = None) -> None:
         """Somebody may have changed it."""
         if item in self.objects:
-            self._set(item, ANY_NUMBER, None)
+            self._set(item, (0, most), None)
             self.shared |= {item}
+
+    def loosen(self, item: New, changes: Fields) -> None:
+        """Somebody may have changed these fields, to these values."""
+        fields = self.fields(item)
+        if fields is None:
+            self.forget(item)
+            return
+        optional = self.optional(item) | (changes.keys() - fields.keys())
+        made = {name: joined(fields.get(name, NOTHING), value) for name, value in changes.items()}
+        self._set(item, ANY_NUMBER, {**fields, **made}, optional)
+        self.shared |= {item}
+
+    def take_back(self, before: Store, changed: Iterable[New]) -> None:
+        """Behind code that runs later: what that code did not make or change is still what it was."""
+        still = before.objects.keys() - self.made - set(changed)
+        self.objects = {**self.objects, **{item: before.objects[item] for item in still}}
+        self.shared = (self.shared - still) | (before.shared & still)
+        self.made |= before.made
 
 
 def _joined(a: Mapping[K, V], b: Mapping[K, V], both: Callable[[V, V], V]) -> Mapping[K, V]:
@@ -147,17 +189,21 @@ def _joined(a: Mapping[K, V], b: Mapping[K, V], both: Callable[[V, V], V]) -> Ma
 
 
 def _either_object(a: Object, b: Object) -> Object:
-    return a if a == b else Object(either(a.length, b.length), _either(a.fields, b.fields))
+    """A field that only one of them has stays, as one that may be missing."""
+    if a == b:
+        return a
+    length = either(a.length, b.length)
+    if a.fields is None or b.fields is None:
+        return Object(length, None)
+    made = _joined(a.fields, b.fields, joined)
+    return Object(length, made, a.optional | b.optional | (a.fields.keys() ^ b.fields.keys()))
 
 
-def _either(a: Fields | None, b: Fields | None) -> Fields | None:
-    """A field that only one of them has stays: without it the tuple would be refused."""
-    if a is b or a is None or b is None:
-        return a if a is b else None
-    made = dict(a)
-    for name, value in b.items():
-        made[name] = value if name not in made else joined(made[name], value)
-    return made
+def overlaid(base: Fields | None, more: Fields | None, optional: frozenset[Any] = frozenset()) -> Fields | None:
+    """The fields of a dict that gets those of another; `optional`: those that the other may not have."""
+    if base is None or more is None or not optional <= base.keys():
+        return None
+    return {**base, **{name: joined(base[name], v) if name in optional else v for name, v in more.items()}}
 
 
 def meet(stores: Iterable[Store | None]) -> Store | None:
@@ -176,7 +222,7 @@ def widened(old: Store, new: Store) -> Store:
     made = new.copy()
     made.counts = {key: _wide(old.counts.get(key, (0, 0)), count) for key, count in new.counts.items()}
     made.objects = {
-        item: held if item not in old.objects else Object(_wide(old.length(item), held.length), held.fields)
+        item: held if item not in old.objects else held._replace(length=_wide(old.length(item), held.length))
         for item, held in new.objects.items()
     }
     return made

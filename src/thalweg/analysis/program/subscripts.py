@@ -41,6 +41,7 @@ class Subscripts(Operators):
     def _subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         at = literal(index)
         sliced = any(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
+        self.note_rows(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
         match item:
@@ -95,8 +96,10 @@ class Subscripts(Operators):
         return self.unknown("takes an element of something that cannot be read", node, frozenset((item,)), index)
 
     def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
-        self.mutate(owner, f"writes {shown}", node)
         at = literal(index)
+        key = at.value if at is not None and isinstance(at.value, str) else None
+        self.mutate(owner, f"writes {shown}", node, key)
+        self.note_rows(index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
         for item in owner:
@@ -107,6 +110,8 @@ class Subscripts(Operators):
                 self.unknown("writes an element of something that cannot be read", node, frozenset((item,)), value)
             self.put(item, ELEMENTS, join((value, *(self.contents(i) for i in value if at is None))))
             self.put(item, KEYS, index)
+            if key is not None:
+                self.put(item, f"key {key}", value)
             if isinstance(item, New) and self.store is not None:
                 surely = len(owner) == 1
                 if at is not None and item.type in MAPPINGS:

@@ -65,7 +65,7 @@ def _public(module: ModuleType, *, without: Iterable[str] = ()) -> list[object]:
 _add(int, [len, ord, hash, id])
 _add(bool, [callable, isinstance, issubclass, hasattr])
 _add(str, [ascii, bin, chr, format, hex, oct])
-_add(PLAIN, [abs, divmod, pow, round, bool, bytes, complex, float, int, range, slice, memoryview])
+_add(PLAIN, [abs, divmod, pow, round, bool, bytes, complex, float, int, range, slice])
 _add(PLAIN, _public(math) + _public(cmath) + _public(unicodedata) + _public(html) + _public(binascii) + _public(base64))
 _add(PLAIN, _public(zlib) + _public(colorsys) + [string.capwords, struct.pack, struct.calcsize])
 _add(PLAIN, [*_public(statistics), os.path.join, os.path.basename, os.path.dirname, os.path.normpath])
