@@ -1484,10 +1484,32 @@ def monkeypatched(t):
 Tool.step = staticmethod(_patched)
 
 
-@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="async def")
+@case("map", "unknown", ONE, None, "k", "unknown_call", why="async def")
 def coroutine_inside(t):
     async def later():
         return t.a
 
     later()
     return {"k": t.k, "a": t.a + 1}
+
+
+# ---------------------------------------------------------------- what was lost, and code that hides
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="SEEN")
+def calls_dunder_of_a_function(t):
+    def add(x):
+        SEEN.append(x)
+
+    add.__call__(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "stateless", ONE, "k a", "k")
+def helper_with_nothing_to_do(t):
+    def helper(extra):
+        if extra is not None:
+            extra.append(t.a)
+        return getattr(t, "missing", 0)
+
+    return {"k": t.k, "a": helper(None) + t.a}

@@ -53,6 +53,14 @@ class Attributes(Builtins):
     resource: Value = NONE  # of the operator class that is followed: what its `setup` made
 
     def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
+        found = self.attribute_if_there(value, name, node)
+        if found or self.store is None:
+            return found
+        if value and all(_lacks(item) for item in value):
+            return self.raises()
+        return self.lose(f"uses .{name} of something that cannot be read", node)
+
+    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
         return join(self._attribute(item, name, node) for item in value)
 
     def _attribute(self, item: Item, name: str, node: ast.AST) -> Value:
@@ -84,7 +92,7 @@ class Attributes(Builtins):
                 behind = [class_attribute(kind, name, behind=cls) for kind in kinds if cls in kind.__mro__]
                 return join(self._bind(held, receiver, kinds[0], name, node) for held in behind)
             case Func():
-                return self.get(item, name)
+                return frozenset((item,)) if name == "__call__" else self.get(item, name)
             case Anything(roots):
                 self.unknown(f"reads .{name} of something that cannot be read", node, frozenset((item,)))
                 return frozenset((Anything(roots),))
@@ -238,6 +246,13 @@ class Attributes(Builtins):
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()
+
+
+def _lacks(item: Item) -> bool:
+    """Whether it surely has no more attributes than are known: a number, a text, None."""
+    if isinstance(item, Known) and item.root is not None:
+        return False
+    return isinstance(item, Known | Given) and all(kind in SCALARS for kind in types_of(item) or (object,))
 
 
 def _may_miss(item: Known, held: object) -> bool:

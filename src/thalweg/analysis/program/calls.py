@@ -18,10 +18,12 @@ from thalweg.analysis.program.values import (
     Anything,
     Bound,
     Func,
+    Given,
     Item,
     Known,
     Method,
     New,
+    Of,
     Root,
     Submit,
     Value,
@@ -49,15 +51,27 @@ class Calls(Following):
         if before is None:
             return NOTHING
         if len(callee) == 1:
-            return self._call(next(iter(callee)), args, node, surely=True)
+            item = next(iter(callee))
+            return self._something(item, self._call(item, args, node, surely=True), node, surely=True)
+        if not callee:
+            return self.lose(f"calls {_shown(node)}, of which nothing is known", node)
         found: list[Value] = []
         after: list[Store | None] = []
         for item in callee:
             self.store = before.copy()
-            found.append(self._call(item, args, node, surely=False))
+            found.append(self._something(item, self._call(item, args, node, surely=False), node, surely=False))
             after.append(self.store)
         self.store = meet(after) if after else before
         return join(found)
+
+    def _something(self, item: Item, found: Value, node: ast.AST, *, surely: bool) -> Value:
+        """The result of a call: there is one, unless it raises."""
+        if found or self.store is None:
+            return found
+        called = item.receiver if isinstance(item, Method) else item
+        if isinstance(called, Given) or (isinstance(called, Of) and not surely):
+            return self.raises()  # the list of a tuple refuses to change, a number cannot be called
+        return self.lose(f"calls {_shown(node)}, of whose result nothing is known", node)
 
     def _call(self, item: Item, args: Args, node: ast.AST, *, surely: bool) -> Value:
         match item:

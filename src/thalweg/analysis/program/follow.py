@@ -54,17 +54,18 @@ class Follower(Statements):
         """Run until memory does not grow any more."""
         try:
             for _ in range(ROUNDS):
-                self.changed = False
+                self.changed, self.notes.lost = False, None
                 once()
                 if not self.changed:
+                    if self.notes.lost is not None:
+                        self._give_up(self.notes.lost)
                     return
         except (TooLong, RecursionError):
             pass
-        self._give_up("is too much code to follow")
+        self._give_up(Reason("is too much code to follow", self.where))
 
-    def _give_up(self, text: str) -> None:
+    def _give_up(self, reason: Reason) -> None:
         self.gave_up = True
-        reason = Reason(text, self.where)
         self.notes.effect(UNKNOWN_CALL, reason)
         self.notes.hidden = self.notes.hidden or reason
         for port in list(self.notes.reads):
@@ -82,6 +83,8 @@ class Follower(Statements):
         chosen = literal(args.at(1, "port")) if args.at(1, "port") else Known(0)
         ports = range(len(self.outputs))
         known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
+        if not args.at(0, "value"):
+            self.lose("submits something that cannot be read", node)
         copied = self.copied_of(args.at(0, "value"))
         for port in ports:
             if known and chosen is not None and chosen.value != port:
@@ -144,7 +147,10 @@ def follow_function(
             case "tuple":
                 machine.unpacked(found, 0)
             case "tuples":
-                machine.unpacked(machine.elements(found, machine.node), 0)
+                each = machine.elements(found, machine.node)
+                if not each and length[1] != 0:
+                    machine.lose("gives tuples that cannot be read", machine.node)
+                machine.unpacked(each, 0)
 
     machine.rounds(once)
     if machine.gave_up:

@@ -74,6 +74,9 @@ class Machine:
     def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         raise NotImplementedError
 
+    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
+        raise NotImplementedError
+
     def contents(self, item: Item) -> Value:
         raise NotImplementedError
 
@@ -116,6 +119,19 @@ class Machine:
                 roots |= {item.root}
                 self._expose(item, self.reason(text, node))
         return frozenset((Anything(roots),))
+
+    def lose(self, text: str, node: ast.AST) -> Value:
+        """No value is known of something, though nothing says that an exception was raised. Memory may still be
+        growing; if it is so in the last round, too, the code was not understood."""
+        if self.store is not None:
+            self.notes.lost = self.notes.lost or self.reason(text, node)
+        return NOTHING
+
+    def raises(self) -> Value:
+        """An exception, surely: the path ends here."""
+        self.touch()
+        self.store = None
+        return NOTHING
 
     def _is_own_data(self, given: Sequence[Value]) -> bool:
         """Whether there is something of the state among these, and beside it only values and what this code made."""

@@ -32,6 +32,8 @@ class Statements(Attempts):
                 self.expr(value)
             case ast.Return(value=value):
                 found = frozenset[Any]((Known(None),)) if value is None else self.expr(value)
+                if not found:
+                    self.lose("returns something that cannot be read", node)
                 if self.store is not None:
                     self.frame.returns.append((found, self.store))
                 self.store = None
@@ -76,7 +78,15 @@ class Statements(Attempts):
             case ast.Match():
                 self.match(node)
             case _:
-                self.unknown(f"uses `{ast.unparse(node).splitlines()[0][:40]}`", node)
+                self._strange(node)
+
+    def _strange(self, node: ast.stmt) -> None:
+        """`class`, `async def`: their code is not followed; it may use all that it names."""
+        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & self.frame.locals
+        given = [self.name(name, node) for name in used]
+        made = self.unknown(f"uses `{ast.unparse(node).splitlines()[0][:40]}`", node, *given)
+        if isinstance(node, ast.ClassDef | ast.AsyncFunctionDef):
+            self.assign_name(node.name, made, node)
 
     def _if(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         condition = literal(self.truth(self.expr(test), test))
