@@ -1513,3 +1513,119 @@ def helper_with_nothing_to_do(t):
         return getattr(t, "missing", 0)
 
     return {"k": t.k, "a": helper(None) + t.a}
+
+
+class Summing:
+    def __init__(self):
+        super().__init__()
+        self.total = 0
+
+    def __call__(self, x):
+        self.total += x
+        return self.total
+
+
+@functools.lru_cache
+def _summing():
+    return Summing()
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates", why="self.total")
+def calls_what_a_cache_holds(t):
+    return {"k": t.k, "a": _summing()(t.a)}
+
+
+@case("map", "stateless", ONE, "k a", "k")
+def calls_an_object(t):
+    return {"k": t.k, "a": Summing()(t.a)}
+
+
+@functools.lru_cache
+def _pusher():
+    return functools.partial(SEEN.append)
+
+
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="was kept")
+def calls_a_partial_that_a_cache_holds(t):
+    _pusher()(t.a)
+    return {"k": t.k, "a": 1}
+
+
+class ResourceIsCalled(tw.Operator):
+    def setup(self):
+        return Summing()
+
+    def process(self, t, port):
+        self.submit({"k": t.k, "a": self.resource(t.a)})
+
+
+case("custom", "unknown", ONE, "k a", "k", "mutates", by="k", why="self.total")(ResourceIsCalled())
+
+
+class KeepsALambda(tw.Operator):
+    def __init__(self):
+        self.add = None
+
+    def process(self, t, port):
+        if self.add is None:
+            self.add = lambda x: SEEN.append(x)
+        self.add(t.a)
+        self.submit({"k": t.k, "a": 1})
+
+
+case("custom", "unknown", MANY, "k a", (), "unknown_call", by="k", why="self.add")(KeepsALambda())
+
+
+@functools.lru_cache
+def _id_of(k):
+    return uuid.uuid4().int
+
+
+@case("map", "unknown", ONE, "k", "k", "randomness unknown_call", why="the cache of _id_of")
+def caches_what_was_drawn(t):
+    return {"k": t.k, "a": _id_of(t.k)}
+
+
+class BaseMaker:
+    @classmethod
+    def build(cls, t):
+        SEEN.append(t.a)
+        return {"k": "", "a": 0}
+
+
+class Maker(BaseMaker):
+    @classmethod
+    def build(cls, t):
+        return super().build(t)
+
+
+@case("map", "unknown", ONE, "a", (), "mutates reads_mutable", why="SEEN")
+def super_in_a_class_method(t):
+    return Maker.build(t)
+
+
+class SubmitsBySuper(tw.Operator):
+    def process(self, t, port):
+        super().submit({"k": t.k, "a": t.a})
+
+
+case("custom", "stateless", ONE, "k a", "k a", by=())(SubmitsBySuper())
+
+
+class SubmitsByClass(tw.Operator):
+    def process(self, t, port):
+        tw.Operator.submit(self, {"k": t.k, "a": 0})
+
+
+case("custom", "stateless", ONE, "k", "k", by=())(SubmitsByClass())
+
+
+class SubmitsItsWay(tw.Operator):
+    def submit(self, value, port=0, *, rank=0):
+        super().submit(value | {"k": "x"}, port)
+
+    def process(self, t, port):
+        self.submit({"k": t.k, "a": t.a})
+
+
+case("custom", "stateless", MAYBE, "k a", (), by=())(SubmitsItsWay())

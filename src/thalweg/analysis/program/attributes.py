@@ -88,9 +88,7 @@ class Attributes(Builtins):
                     return fields[name]
                 return join((self.get(item, name), self._of_class(item, kind, name, node)))
             case Super(cls, receiver):
-                kinds = self.classes_of(receiver)
-                behind = [class_attribute(kind, name, behind=cls) for kind in kinds if cls in kind.__mro__]
-                return join(self._bind(held, receiver, kinds[0], name, node) for held in behind)
+                return self._of_super(cls, receiver, name, node)
             case Func():
                 return frozenset((item,)) if name == "__call__" else self.get(item, name)
             case Anything(roots):
@@ -102,6 +100,16 @@ class Attributes(Builtins):
         if not found and tuple in (types_of(item) or ()):
             return self.unknown(f"uses .{name} of a named tuple", node, frozenset((item,)))
         return found
+
+    def _of_super(self, cls: type, receiver: Item, name: str, node: ast.AST) -> Value:
+        """An attribute of `super()`."""
+        if isinstance(receiver, Known) and isinstance(receiver.value, type) and cls in receiver.value.__mro__:
+            held = class_attribute(receiver.value, name, behind=cls)  # in a class method
+            if isinstance(held, types.FunctionType):
+                return frozenset((Known(held),))
+            return self._bind(held, receiver, receiver.value, name, node)
+        kinds = [kind for kind in self.classes_of(receiver) if cls in kind.__mro__]
+        return join(self._bind(class_attribute(k, name, behind=cls), receiver, k, name, node) for k in kinds)
 
     def classes_of(self, item: Item) -> list[type]:
         match item:
@@ -166,7 +174,7 @@ class Attributes(Builtins):
             return self.module_attribute(vars(held), name, f"{held.__name__}.{name}", node)
         if isinstance(held, type):
             return self._attribute_of_class(item, held, name, node)
-        if isinstance(held, Logic) and item.root == STATE and name in ("submit", "now", "config", "resource"):
+        if isinstance(held, Logic) and item.root == STATE and _is_given(type(held), name):
             return self._of_operator(held, name, node)
         if isinstance(held, enum.Enum) and name in ("value", "name", "_value_", "_name_"):
             return frozenset((Known(held._value_ if "value" in name else held._name_, item.root),))
@@ -193,16 +201,14 @@ class Attributes(Builtins):
 
     def _of_operator(self, logic: Logic, name: str, node: ast.AST) -> Value:
         match name:
-            case "submit" if class_attribute(type(logic), "submit") is Logic.submit:
+            case "submit":
                 return frozenset((SUBMIT,))
             case "now":
                 self.notes.reads_time = self.notes.reads_time or self.reason("reads self.now", node)
                 return INT | NONE
             case "config":
                 return frozenset((Known(getattr(logic, "config", None), CONFIG),))
-            case "resource":
-                return self.resource
-        return self.unknown(f"has a {name} of its own", node)
+        return self.resource
 
     def _attribute_of_class(self, item: Known, cls: type, name: str, node: ast.AST) -> Value:
         held = class_attribute(cls, name)
@@ -246,6 +252,11 @@ class Attributes(Builtins):
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()
+
+
+def _is_given(cls: type, name: str) -> bool:
+    """Whether an operator class has this from Thalweg."""
+    return name in ("submit", "now", "config", "resource") and class_attribute(cls, name) is vars(Logic)[name]
 
 
 def _lacks(item: Item) -> bool:

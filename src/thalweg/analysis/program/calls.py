@@ -15,6 +15,9 @@ from thalweg.analysis.program.scopes import parameters
 from thalweg.analysis.program.store import Store, meet
 from thalweg.analysis.program.values import (
     NOTHING,
+    STATE,
+    SUBMIT,
+    UNKNOWN,
     Anything,
     Bound,
     Func,
@@ -24,12 +27,16 @@ from thalweg.analysis.program.values import (
     Method,
     New,
     Of,
+    Part,
     Root,
+    Row,
     Submit,
     Value,
     aged,
     join,
 )
+from thalweg.ir.facts import IO, RANDOMNESS, TIME, UNKNOWN_CALL
+from thalweg.ir.logic import Logic
 
 
 class Calls(Following):
@@ -81,18 +88,25 @@ class Calls(Following):
                     function, args, node, _frame_of(frame, scopes), defaults, getattr(function, "name", "a lambda")
                 )
             case Bound(function, receiver):
+                if function is Logic.submit:
+                    return self._submit(receiver, args, node)
                 if isinstance(function, types.FunctionType):
                     return self.call_function(function, _with(receiver, args), node)
                 return self._call(Known(function), _with(receiver, args), node, surely=surely)
+            case Method(receiver, "__init__") if not args.all() and self._has_no_init(receiver):
+                return frozenset((Known(None),))
             case Method(receiver, name):
                 return self.call_method(receiver, name, args, node, surely=surely)
             case Submit():
                 return self.emit(args, node)
             case New(_, kind) if kind is functools.partial:
                 return self._partial(item, args, node)
-            case New(_, kind):
-                method = self.get_attribute(frozenset((item,)), "__call__", node)
-                return self.call(method, args, node) if method and outside.is_python_class(kind) else NOTHING
+            case New(_, kind) | Part(_, kind) if outside.is_python_class(kind):
+                return self.call(self.get_attribute(frozenset((item,)), "__call__", node), args, node)
+            case Row():
+                return self.call(self.get_attribute(frozenset((item,)), "__call__", node), args, node)
+            case New() | Part():
+                return self.unknown(f"calls {_shown(node)}, which was kept", node, frozenset((item,)), UNKNOWN)
             case Known(value=value):
                 return self._call_known(item, value, args, node, surely)
             case Anything():
@@ -101,7 +115,21 @@ class Calls(Following):
                 )
         return NOTHING  # not callable: an exception
 
+    def _submit(self, receiver: Item, args: Args, node: ast.AST) -> Value:
+        """`Operator.submit`, by whatever way it is reached."""
+        if isinstance(receiver, Known) and receiver.root == STATE and isinstance(receiver.value, Logic):
+            return self.emit(args, node)
+        return self.unknown("submits for another operator", node, frozenset((receiver, SUBMIT)), *args.all())
+
+    def _has_no_init(self, receiver: Item) -> bool:
+        """Whether `super().__init__()` is that of object, which does nothing."""
+        classes = self.classes_of(receiver)
+        return bool(classes) and all(outside.is_python_class(cls) for cls in classes)
+
     def _call_known(self, item: Known, value: Any, args: Args, node: ast.AST, surely: bool) -> Value:
+        if value is Logic.submit and args.positional:
+            rest = Args(args.positional[1:], args.named, args.more, args.more_named)
+            return join(self._submit(receiver, rest, node) for receiver in args.at(0))
         if isinstance(value, types.FunctionType):
             known = self.call_built_in(value, args, node)
             return known if known is not None else self.call_function(value, args, node)
@@ -116,8 +144,7 @@ class Calls(Following):
             merged = Args([*given, *args.positional], named | args.named, args.more, args.more_named)
             return self.call(frozenset((Known(value.func, item.root),)), merged, node)
         if isinstance(value, functools._lru_cache_wrapper):
-            made = self.call(frozenset((Known(value.__wrapped__),)), args, node)
-            return aged(made, Root("the cache of", value.__wrapped__.__name__))
+            return self._cached(value.__wrapped__, args, node)
         if isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
             rest = Args(args.positional[1:], args.named, args.more, args.more_named)
             return join(self.call_method(i, value.__name__, rest, node, surely=False) for i in args.at(0))
@@ -136,6 +163,19 @@ class Calls(Following):
             root = item.root or Root.of("the object", type(value).__name__, value)
             return self.call_function(method, _with(Known(value, root), args), node)
         return self.unknown(f"calls {_shown(node)}, whose code cannot be read", node, frozenset((item,)), *args.all())
+
+    def _cached(self, function: Any, args: Args, node: ast.AST) -> Value:
+        """A cache of what only depends on the arguments is no state; one of what was drawn or measured is."""
+        effects, self.notes.effects = self.notes.effects, {}
+        try:
+            made = self.call(frozenset((Known(function),)), args, node)
+        finally:
+            own = self.notes.effects
+            self.notes.effects = effects | own
+        name = getattr(function, "__name__", "a function")
+        if any(effect.kind in (RANDOMNESS, TIME, IO) for effect in own):
+            self.effect(UNKNOWN_CALL, f"the cache of {name} keeps what is another one at each call", node)
+        return aged(made, Root("the cache of", name))
 
     def _getter(self, getter: Any, args: Args, node: ast.AST) -> Value:
         names = getter.__reduce__()[1]

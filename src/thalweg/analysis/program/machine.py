@@ -13,6 +13,7 @@ from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store
 from thalweg.analysis.program.tables import CONTAINERS
 from thalweg.analysis.program.values import (
     ATOMS,
+    CODE,
     NOTHING,
     PLAIN,
     SCALARS,
@@ -111,6 +112,7 @@ class Machine:
                 self.store.forget(item)
                 self.put(item, ELEMENTS, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
+            may_emit |= isinstance(item, Anything) and CODE in item.roots
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
             if own and isinstance(item, Anything):
