@@ -1629,3 +1629,107 @@ class SubmitsItsWay(tw.Operator):
 
 
 case("custom", "stateless", MAYBE, "k a", (), by=())(SubmitsItsWay())
+
+
+@case("custom", "stateless", ONE, "k a", "a", by=())
+def changes_what_was_submitted(t, state, submit):
+    row = {"k": t.k, "a": t.a}
+    submit(row)
+    row["k"] = "x"
+
+
+class ChangesByAnAlias(tw.Operator):
+    def process(self, t, port):
+        row = {"k": t.k, "a": t.a}
+        self.last = row
+        self.last["k"] = "x"
+        self.submit(row)
+
+
+case("custom", ("k",), ONE, "k a", (), by="k")(ChangesByAnAlias())
+
+
+class UpdatesByAnAlias(tw.Operator):
+    def process(self, t, port):
+        row = Out(k=t.k, a=t.a)
+        self.rows = [row]
+        self.rows[0].k = "x"
+        self.submit(row)
+
+
+case("custom", ("k",), ONE, "k a", (), by="k")(UpdatesByAnAlias())
+
+
+class CountsInAClass(tw.Operator):
+    def __init__(self):
+        self.kind = Tool
+
+    def process(self, t, port):
+        self.kind.total = t.a
+        self.submit({"k": t.k, "a": 1})
+
+
+case("custom", "unknown", ONE, "k a", "k", "mutates", by="k", why="self.kind.total")(CountsInAClass())
+
+
+class AppendsByAFunction(tw.Operator):
+    def __init__(self):
+        self.add = [SEEN.append]
+
+    def process(self, t, port):
+        self.add[0](t.a)
+        self.submit({"k": t.k, "a": 1})
+
+
+case("custom", "unknown", ONE, "k a", "k", "mutates reads_mutable", by="k", why="append")(AppendsByAFunction())
+
+
+class OneForAll:
+    def __init__(self):
+        self.count = 0
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class HoldsOneForAll(tw.Operator):
+    def __init__(self):
+        self.box = OneForAll()
+
+    def process(self, t, port):
+        self.box.count += 1
+        self.submit({"k": t.k, "a": self.box.count})
+
+
+case("custom", "unknown", ONE, "k", "k", "mutates reads_mutable", by="k", why="self.box.count")(HoldsOneForAll())
+
+
+class CountsInACounter(tw.Operator):
+    def __init__(self):
+        self.counts = collections.Counter()
+
+    def process(self, t, port):
+        self.counts[t.a] += 1
+        self.submit({"k": t.k, "a": self.counts[t.a]})
+
+
+case("custom", ("k",), ONE, "k a", "k", by="k")(CountsInACounter())
+
+
+class Removing:
+    def __delitem__(self, key):
+        SEEN.append(key)
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="SEEN")
+def deletes_with_code(t):
+    del Removing()[t.a]
+    return {"k": t.k, "a": 1}
+
+
+_TABLES = {str(i): collections.defaultdict(int) for i in range(20)}
+
+
+@case("map", "unknown", ONE, "k a", "k", "reads_mutable unknown_call", why="an element")
+def inserts_by_reading(t):
+    return {"k": t.k, "a": _TABLES[t.k][t.a]}

@@ -194,7 +194,7 @@ class Attributes(Builtins):
         self.place(item, node)
         own = own_attribute(held, name)
         root = item.root or Root.of("the object", type(held).__name__, held)
-        mine = frozenset((Known(own, root),)) if own is not NOT_THERE else NOTHING
+        mine = frozenset((outside.rooted(own, root),)) if own is not NOT_THERE else NOTHING
         from_class = class_attribute(type(held), name)
         shadowed = own is not NOT_THERE and not isinstance(from_class, property)
         return join((mine, self.get(item, name), NOTHING if shadowed else self._of_class(item, type(held), name, node)))
@@ -249,6 +249,7 @@ class Attributes(Builtins):
                 elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
                     self.unknown(f"{cls.__name__} sets its attributes itself", node, frozenset((item,)), new)
             self.put(item, name, new)
+            self.alias_changed(item)
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()

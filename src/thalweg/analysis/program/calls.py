@@ -13,6 +13,7 @@ from thalweg.analysis.program.following import Following
 from thalweg.analysis.program.frames import Args, Frame
 from thalweg.analysis.program.scopes import parameters
 from thalweg.analysis.program.store import Store, meet
+from thalweg.analysis.program.tables import MUTATORS
 from thalweg.analysis.program.values import (
     NOTHING,
     STATE,
@@ -34,6 +35,7 @@ from thalweg.analysis.program.values import (
     Value,
     aged,
     join,
+    types_of,
 )
 from thalweg.ir.facts import IO, RANDOMNESS, TIME, UNKNOWN_CALL
 from thalweg.ir.logic import Logic
@@ -96,7 +98,10 @@ class Calls(Following):
             case Method(receiver, "__init__") if not args.all() and self._has_no_init(receiver):
                 return frozenset((Known(None),))
             case Method(receiver, name):
-                return self.call_method(receiver, name, args, node, surely=surely)
+                found = self.call_method(receiver, name, args, node, surely=surely)
+                if any(name in MUTATORS.get(kind, ()) for kind in types_of(receiver) or ()):
+                    self.alias_changed(receiver)
+                return found
             case Submit():
                 return self.emit(args, node)
             case New(_, kind) if kind is functools.partial:

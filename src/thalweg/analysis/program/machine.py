@@ -184,6 +184,11 @@ class Machine:
         root = item.root if isinstance(item, Known | Part) else None
         return aged(held, root or Root("an object", ""))
 
+    def alias_changed(self, item: Item) -> None:
+        """What an object of this call holds may have been changed by way of something that keeps it."""
+        if isinstance(item, Part) and item.origin is not None and self.store is not None:
+            self.store.forget(item.origin)
+
     def make(self, kind: type, node: ast.AST, tag: str = "", length: Count = ANY_NUMBER) -> New:
         item = New((self.frame.key, id(node), tag), kind)
         if self.store is not None:

@@ -169,6 +169,7 @@ class Operators(Objects):
                 continue  # refuses to change
             if any(name in MUTATORS.get(kind, ()) for kind in kinds):
                 self.call_method(item, name, Args([value]), node, surely=len(owner) == 1)
+                self.alias_changed(item)
                 found.append(frozenset((item,)))
                 if TREE not in kinds:
                     continue

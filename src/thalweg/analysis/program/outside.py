@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import inspect
@@ -11,8 +12,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS
-from thalweg.analysis.program.values import PLAIN, SCALARS, TREE, Anything, Item, Known, Of, Part, Root, Value
+from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS, is_built_in
+from thalweg.analysis.program.values import (
+    CODE,
+    PLAIN,
+    SCALARS,
+    STATE,
+    TREE,
+    Anything,
+    Item,
+    Known,
+    Of,
+    Part,
+    Root,
+    Value,
+)
 
 PEEK = 16  # of so many elements each is looked at; of more only their types
 WALK = 200_000  # objects in a captured table
@@ -31,14 +45,19 @@ def is_fixed(value: object) -> bool:
     return isinstance(value, type | types.FunctionType | types.MethodType | types.MethodWrapperType)
 
 
-def is_plain(value: object) -> bool:
-    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's."""
+def is_plain(value: object, *, growing: bool = True) -> bool:
+    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's.
+    `growing`: whether there may be something in it that grows when it is read."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:
         one: Any = waiting.pop()
-        if type(one) in SCALARS or isinstance(one, enum.Enum) or id(one) in seen:
+        if type(one) in SCALARS or id(one) in seen:
             continue
+        if isinstance(one, enum.Enum) and not own_operators(type(one)):
+            continue
+        if type(one) is collections.defaultdict and not growing:
+            return False
         if type(one) not in CONTAINERS or len(seen) > WALK:
             return False
         seen.add(id(one))
@@ -52,13 +71,34 @@ def is_plain(value: object) -> bool:
 def summary(values: list[object], root: Root | None) -> Value:
     """What one of several objects may be."""
     if len(values) <= PEEK:
-        return frozenset(Known(v, root) for v in values)
+        return frozenset(rooted(v, root) for v in values)
     kinds = {type(v) for v in values}
     if kinds <= set(SCALARS):
         return frozenset(Of(kind) for kind in kinds)
     source = root or Root("the literal", "")
-    found: Item = Part(source, TREE) if is_plain(values) else Anything(frozenset((source,)))
+    roots = {source, CODE} if any(map(is_one_for_all, values)) else {source}
+    found: Item = Part(source, TREE) if is_plain(values, growing=False) else Anything(frozenset(roots))
     return frozenset((found, Of(PLAIN)))
+
+
+def rooted(value: object, root: Root | None) -> Known:
+    """An object that is reached from another. What a state holds is each key's own, but for what is never copied."""
+    if root == STATE and is_one_for_all(value):
+        name = getattr(value, "__qualname__", None) or getattr(type(value), "__name__", "")
+        return Known(value, Root.of("the object", name, value))
+    return Known(value, root)
+
+
+_NEVER_COPIED = type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType | enum.Enum
+_COPIES = ("__deepcopy__", "__reduce__", "__reduce_ex__")
+
+
+def is_one_for_all(value: object) -> bool:
+    """Whether a deep copy of it may be itself."""
+    if is_built_in(type(value)):
+        return False
+    own = (class_attribute(type(value), name) for name in _COPIES)
+    return isinstance(value, _NEVER_COPIED) or any(isinstance(held, types.FunctionType) for held in own)
 
 
 def is_iterator(value: object) -> bool:
@@ -101,7 +141,9 @@ _MADE = ("__eq__", "__hash__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__
 _DUNDERS = frozenset[str]().union(
     ("eq", "ne", "lt", "le", "gt", "ge", "hash", "repr", "str", "format", "bool", "len", "iter", "contains", "getitem"),
     ("add", "radd", "iadd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "neg", "pos"),
-    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor"),
+    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor", "ror", "rand", "rxor", "invert"),
+    ("round", "floor", "ceil", "trunc", "pow", "rpow", "divmod", "rdivmod", "matmul", "rmatmul", "rfloordiv", "rmod"),
+    ("lshift", "rshift", "rlshift", "rrshift", "bytes", "complex", "length_hint", "missing", "next", "fspath"),
 )
 
 

@@ -85,7 +85,7 @@ class Subscripts(Operators):
             found = item.value[at.value]  # type: ignore[index]
         except (LookupError, TypeError):
             return self.get(item, ELEMENTS)
-        return join((frozenset((Known(found, item.root),)), self.get(item, ELEMENTS)))
+        return join((frozenset((outside.rooted(found, item.root),)), self.get(item, ELEMENTS)))
 
     def _own_subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         for cls in self.classes_of(item):
@@ -107,6 +107,7 @@ class Subscripts(Operators):
                 self.unknown("writes an element of something that cannot be read", node, frozenset((item,)), value)
             self.put(item, ELEMENTS, join((value, *(self.contents(i) for i in value if at is None))))
             self.put(item, KEYS, index)
+            self.alias_changed(item)
             if isinstance(item, New) and self.store is not None:
                 surely = len(owner) == 1
                 if at is not None and item.type in MAPPINGS:
