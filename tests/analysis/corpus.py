@@ -1733,3 +1733,301 @@ _TABLES = {str(i): collections.defaultdict(int) for i in range(20)}
 @case("map", "unknown", ONE, "k a", "k", "reads_mutable unknown_call", why="an element")
 def inserts_by_reading(t):
     return {"k": t.k, "a": _TABLES[t.k][t.a]}
+
+
+class Stripped(collections.namedtuple("Stripped", "name size")):
+    def __new__(cls, name, size=0):
+        return super().__new__(cls, name.strip(), size)
+
+
+@case("map", "unknown", ONE, "k a", "a", "unknown_call", why="Stripped")
+def named_tuple_with_code(t):
+    return {"k": Stripped(t.k).name, "a": t.a}
+
+
+class Pair(NamedTuple):
+    name: str
+    size: int = 0
+
+    def twice(self):
+        return self.size * 2
+
+
+@case("map", "stateless", ONE, "k a", "k a")
+def named_tuple_without_code(t):
+    pair = Pair(t.k, t.a)
+    return {"k": pair.name, "a": pair[1]}
+
+
+@dataclass(kw_only=True)
+class Named:
+    k: str = ""
+
+
+@dataclass
+class Sized(Named):
+    a: int = 0
+    x: str = ""
+
+
+@case("map", "stateless", ONE, "k a", "a")
+def dataclass_with_named_fields(t):
+    made = Sized(t.a, t.k)
+    return {"k": made.k, "a": made.a}
+
+
+@dataclass
+class Loud:
+    k: str
+
+    def __setattr__(self, name, value):
+        SEEN.append(name)
+        object.__setattr__(self, name, value.upper())
+
+
+@case("map", "unknown", ONE, "k a", "a", "unknown_call", why="Loud")
+def dataclass_that_sets_itself(t):
+    return {"k": Loud(t.k).k, "a": t.a}
+
+
+class LoudOut(Out):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, str(value))
+
+
+@case("map", "unknown", ONE, None, (), "unknown_call")
+def tuple_that_sets_itself(t):
+    return LoudOut(k=t.k, a=t.a)
+
+
+@case("flat_map", "unknown", ONE, "k a", "k", "unknown_call", why="got.append")
+def value_of_yield_from(t):
+    def inner():
+        yield {"k": t.k, "a": 1}
+        return SEEN
+
+    got = yield from inner()
+    got.append(t.a)
+
+
+class Leaving:
+    def __init__(self, row):
+        self.row = row
+
+    def __enter__(self):
+        return self.row
+
+    def __exit__(self, kind, error, trace):
+        if kind:
+            SEEN.append(1)
+        self.row["k"] = "x"
+
+
+@case("map", "unknown", ONE, "k a", "a", "mutates reads_mutable", why="SEEN")
+def leaves_with_code(t):
+    with Leaving({"k": "", "a": 0}) as row:
+        row["k"] = t.k
+        row["a"] = t.a
+        return row
+
+
+@case("custom", "stateless", MAYBE, "k a", "k", by=())
+def compares_in_a_chain(t, state, submit):
+    if 1 < t.a < (submit({"k": t.k, "a": 1}) or 5):
+        return
+
+
+@case("map", "stateless", ONE, "k a x", "a")
+def one_of_two_patterns(t):
+    match t:
+        case In(x=0.0 as q) | In(k=q):
+            pass
+    return {"k": str(q) if q == 0 else q, "a": t.a}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="SEEN")
+def takes_a_slice_by_name(t):
+    first = slice(0, 1)
+    [SEEN][first][0].append(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("flat_map", "stateless", MANY, "k a", "k a")
+def assigns_a_slice(t):
+    out = []
+    out[:] = [{"k": t.k, "a": t.a}]
+    return out
+
+
+class Indexing:
+    def __index__(self):
+        SEEN.append(1)
+        return 0
+
+    def __eq__(self, other):
+        SEEN.append(other)
+        return True
+
+    def __round__(self):
+        SEEN.append(1)
+        return 0
+
+
+class Shy:
+    def __eq__(self, other):
+        return NotImplemented
+
+
+INDEXING, SHY = Indexing(), Shy()
+
+
+@case("map", "unknown", ONE, "k v", "k", "unknown_call", why="an index")
+def index_with_code(t):
+    return {"k": t.k, "a": len(t.v[INDEXING:])}
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="SEEN")
+def the_right_one_compares(t):
+    return {"k": t.k, "a": 1 if SHY == INDEXING else 2}
+
+
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="round")
+def rounds_with_code(t):
+    return {"k": t.k, "a": round(INDEXING)}
+
+
+@dataclass
+class Holder:
+    inner: object
+
+
+HOLDER = Holder(INDEXING)
+
+
+@case("map", "unknown", ONE, "k", "k", "reads_mutable unknown_call")
+def compares_what_fields_hold(t):
+    return {"k": t.k, "a": 1 if HOLDER == Holder(1) else 0}
+
+
+class Asking(type):
+    def __contains__(cls, x):
+        SEEN.append(x)
+        return True
+
+    def __instancecheck__(cls, x):
+        SEEN.append(x)
+        return True
+
+
+class AskedClass(metaclass=Asking):
+    pass
+
+
+@case("filter", "unknown", MAYBE, "k", ALL, "unknown_call", why="asks a class")
+def asks_a_class(t):
+    return t.k in AskedClass or isinstance(t.k, AskedClass)
+
+
+class Spoken(enum.Enum):
+    A = 1
+
+    def __str__(self):
+        SEEN.append(1)
+        return ""
+
+
+@case("map", "unknown", ONE, "a", "a", "unknown_call")
+def shows_an_enum(t):
+    return {"k": f"{Spoken.A}", "a": t.a}
+
+
+class Told(Exception):
+    def __str__(self):
+        SEEN.append(1)
+        return ""
+
+
+@case("map", "unknown", ONE, "a", "a", "unknown_call")
+def shows_an_exception(t):
+    try:
+        raise Told
+    except Told as error:
+        text = str(error)
+    return {"k": text, "a": t.a}
+
+
+class Sub(dict):
+    @property
+    def count(self):
+        self["n"] = self.get("n", 0) + 1
+        return self["n"]
+
+    def grow(self):
+        SEEN.append(1)
+
+
+SUB = Sub()
+
+
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable unknown_call")
+def property_of_a_dict(t):
+    SUB.grow()
+    return {"k": t.k, "a": SUB.count}
+
+
+class Counting(logging.Logger):
+    def info(self, *args):
+        SEEN.append(args)
+
+
+COUNTING = Counting("counting")
+
+
+@case("map", "unknown", ONE, "k a", "k a", "mutates reads_mutable", why="SEEN")
+def logger_with_code(t):
+    COUNTING.info("x")
+    return {"k": t.k, "a": t.a}
+
+
+class Watched:
+    def __get__(self, owner, cls=None):
+        SEEN.append(1)
+        return owner.__dict__["size"]
+
+    def __set__(self, owner, value):
+        SEEN.append(value)
+        owner.__dict__["size"] = value
+
+
+class WithWatched:
+    size = Watched()
+
+    def __init__(self, size):
+        self.size = size
+
+
+WATCHED = WithWatched(1)
+
+
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="when it is set")
+def writes_with_a_descriptor(t):
+    WithWatched(t.a)
+    return {"k": t.k, "a": 1}
+
+
+@case("map", "unknown", ONE, "k", "k", "reads_mutable unknown_call", why="size of WithWatched")
+def reads_with_a_descriptor(t):
+    return {"k": t.k, "a": WATCHED.size}
+
+
+GROWING = collections.defaultdict(int)
+
+
+@case("map", "unknown", ONE, "a", "a", "mutates reads_mutable", why="may insert")
+def formats_with_a_growing_dict(t):
+    return {"k": "%(x)s" % GROWING, "a": t.a}
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="GROWING")
+def gets_an_item_of_a_growing_dict(t):
+    return {"k": t.k, "a": operator.getitem(GROWING, t.a)}

@@ -178,7 +178,7 @@ class Attributes(Builtins):
             return self._of_operator(held, name, node)
         if isinstance(held, enum.Enum) and name in ("value", "name", "_value_", "_name_"):
             return frozenset((Known(held._value_ if "value" in name else held._name_, item.root),))
-        if isinstance(held, logging.Logger) and name in LOGGING:
+        if isinstance(held, logging.Logger) and name in LOGGING and _is_own_logging(type(held), name):
             return frozenset((Method(item, name),))
         if isinstance(held, types.FunctionType):
             own = own_attribute(held, name)
@@ -188,7 +188,7 @@ class Attributes(Builtins):
         if type(held) in SCALARS or is_built_in(type(held)):
             return join((self.get(item, name), self._of_built_in(item, name, node)))
         if not outside.is_python_class(type(held)) and not isinstance(held, enum.Enum):
-            return frozenset((Method(item, name),))
+            return self._of_native(item, held, name, node)
         if outside.looks_up_itself(type(held)):
             return self.unknown(f"{type(held).__name__} looks its attributes up itself", node, frozenset((item,)))
         self.place(item, node)
@@ -196,8 +196,21 @@ class Attributes(Builtins):
         root = item.root or Root.of("the object", type(held).__name__, held)
         mine = frozenset((outside.rooted(own, root),)) if own is not NOT_THERE else NOTHING
         from_class = class_attribute(type(held), name)
-        shadowed = own is not NOT_THERE and not isinstance(from_class, property)
+        shadowed = own is not NOT_THERE and not _is_data_descriptor(from_class)
         return join((mine, self.get(item, name), NOTHING if shadowed else self._of_class(item, type(held), name, node)))
+
+    def _of_native(self, item: Known, held: Any, name: str, node: ast.AST) -> Value:
+        """Of an object whose class has a base that is not written in Python."""
+        from_class = class_attribute(type(held), name)
+        if outside.sets_itself(type(held), ()) or class_attribute(type(held), "__getattr__") is not NOT_THERE:
+            return self.unknown(f"{type(held).__name__} looks its attributes up itself", node, frozenset((item,)))
+        if isinstance(from_class, types.FunctionType):
+            own = own_attribute(held, name)
+            return frozenset((Bound(from_class, item),)) if own is NOT_THERE else frozenset((Known(own, item.root),))
+        native = types.MethodDescriptorType | types.WrapperDescriptorType | types.BuiltinFunctionType
+        if isinstance(from_class, native) or from_class is NOT_THERE:
+            return frozenset((Method(item, name),))  # a call of it is unknown
+        return self.unknown(f"uses .{name} of a {type(held).__name__}", node, frozenset((item,)))
 
     def _of_operator(self, logic: Logic, name: str, node: ast.AST) -> Value:
         match name:
@@ -246,6 +259,8 @@ class Attributes(Builtins):
                 held = class_attribute(cls, name)
                 if isinstance(held, property) and held.fset is not None:
                     self.call(frozenset((Bound(held.fset, item),)), Args([new]), node)
+                elif _is_data_descriptor(held) and not isinstance(held, property | types.MemberDescriptorType):
+                    self.unknown(f"{cls.__name__}.{name} runs code when it is set", node, frozenset((item,)), new)
                 elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
                     self.unknown(f"{cls.__name__} sets its attributes itself", node, frozenset((item,)), new)
             self.put(item, name, new)
@@ -253,6 +268,15 @@ class Attributes(Builtins):
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()
+
+
+def _is_own_logging(cls: type, name: str) -> bool:
+    return class_attribute(cls, name) is vars(logging.Logger)[name]
+
+
+def _is_data_descriptor(held: object) -> bool:
+    """Whether it comes before what an object itself has under the name."""
+    return held is not NOT_THERE and hasattr(type(held), "__set__")
 
 
 def _is_given(cls: type, name: str) -> bool:

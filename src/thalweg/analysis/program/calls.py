@@ -13,7 +13,7 @@ from thalweg.analysis.program.following import Following
 from thalweg.analysis.program.frames import Args, Frame
 from thalweg.analysis.program.scopes import parameters
 from thalweg.analysis.program.store import Store, meet
-from thalweg.analysis.program.tables import MUTATORS
+from thalweg.analysis.program.tables import MUTATORS, pure_result
 from thalweg.analysis.program.values import (
     NOTHING,
     STATE,
@@ -153,6 +153,10 @@ class Calls(Following):
         if isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
             rest = Args(args.positional[1:], args.named, args.more, args.more_named)
             return join(self.call_method(i, value.__name__, rest, node, surely=False) for i in args.at(0))
+        if value is operator.getitem and len(args.positional) == 2:
+            return self.subscript(args.at(0), args.at(1), node)
+        if pure_result(value) is not None and any(map(outside.has_own_metaclass, _values(args))):
+            return self.unknown(f"{_shown(node)} asks a class that cannot be read", node, *args.all())
         if isinstance(value, operator.attrgetter | operator.itemgetter):
             return self._getter(value, args, node)
         known = self.call_built_in(value, args, node)
@@ -214,6 +218,12 @@ class Calls(Following):
 
 def _with(receiver: Item, args: Args) -> Args:
     return Args([frozenset((receiver,)), *args.positional], args.named, args.more, args.more_named)
+
+
+def _values(args: Args) -> list[object]:
+    """The objects that exist among arguments, also in tuples: `isinstance(x, (A, B))`."""
+    held = [item.value for value in args.all() for item in value if isinstance(item, Known)]
+    return [*held, *(one for value in held if type(value) is tuple for one in value)]
 
 
 def _frame_of(frame: Frame, scopes: tuple[tuple[tuple[str, Any], ...], ...]) -> Frame:

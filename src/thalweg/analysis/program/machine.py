@@ -45,6 +45,8 @@ MAX_STEPS = 10_000  # statements and calls that are followed for one operator
 
 ELEMENTS, KEYS = "[]", "{}"  # the fields under which memory holds what a container contains
 
+EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
+
 
 class TooLong(Exception):
     """The code is too much to follow."""
@@ -288,6 +290,8 @@ class Machine:
                 waiting += [i for (key, _), v in self.later.items() if frame_of_variable(key) in around for i in v]
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
+            if isinstance(item, Known) and outside.is_dataclass_object(item.value):  # it compares and shows its fields
+                waiting += [outside.rooted(held, item.root) for held in outside.fields_of(item.value)]
         return seen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import types
 
 from thalweg.analysis.program import outside
@@ -21,6 +22,7 @@ from thalweg.analysis.program.values import (
     TREE,
     Bound,
     Given,
+    Item,
     Known,
     New,
     Part,
@@ -52,6 +54,8 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.NotIn: "contains",
 }
 
+_REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
 
 class Operators(Objects):
     """What operators do."""
@@ -68,6 +72,8 @@ class Operators(Objects):
             return FLOAT if not isinstance(op, ast.Pow) else PLAINS
         if kinds <= {str} or (isinstance(op, ast.Mod) and all(types_of(i) == (str,) for i in left)):
             self.look_into([left, right], node)
+            growing = frozenset(i for i in right if collections.defaultdict in (types_of(i) or ()))
+            self.mutate(growing, f"may insert into {ast.unparse(node)[:40]}", node)
             return STR
         if kinds <= {*SCALARS, PLAIN}:
             return PLAINS
@@ -102,17 +108,21 @@ class Operators(Objects):
         """Operands with code of their own: it is followed where it is Python's."""
         name = _NAMES.get(type(op), "")
         found: list[Value] = []
-        for own, other, wanted in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
+        for own, other, wanted in ((left, right, name), (right, left, _REFLECTED.get(name, f"r{name}"))):
             for item in own:
                 for cls in self.classes_of(item):
-                    method = outside.class_attribute(cls, wanted)
-                    if isinstance(method, types.FunctionType) and name:
-                        found.append(self.call(frozenset((Bound(method, item),)), Args([other]), node))
-        if found and all(
-            outside.is_python_class(c) for i in left | right for c in self.classes_of(i) if not is_built_in(c)
-        ):
+                    names = (wanted, "eq") if wanted == "ne" else (wanted,)
+                    for method in (outside.class_attribute(cls, f"__{one}__") for one in names):
+                        if isinstance(method, types.FunctionType) and name:
+                            found.append(self.call(frozenset((Bound(method, item),)), Args([other]), node))
+        if found and all(self._runs_no_more(item) for item in left | right):
             return join((*found, PLAINS))
         return self.unknown("an operator runs code that cannot be read", node, left, right)
+
+    def _runs_no_more(self, item: Item) -> bool:
+        """Whether an operator runs no other code of an operand than its own method: not that of elements either."""
+        classes = self.classes_of(item)
+        return self.plain(frozenset((item,))) or (bool(classes) and all(map(outside.is_python_class, classes)))
 
     def unary(self, value: Value, node: ast.AST) -> Value:
         if not self.plain(value) or self._has_operators(value):
@@ -147,7 +157,10 @@ class Operators(Objects):
         if a is not None and b is not None and isinstance(op, ast.Eq | ast.NotEq):
             return frozenset((Known((a.value == b.value) == isinstance(op, ast.Eq)),))
         if not self.plain(left, right):
-            self._with_code(op, right if isinstance(op, ast.In | ast.NotIn) else left, left, node)
+            first, second = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
+            self._with_code(op, first, second, node)
+        elif isinstance(op, ast.In | ast.NotIn) and any(map(outside.has_own_metaclass, _values(right))):
+            self.unknown("asks a class that cannot be read", node, left, right)
         self.look_into([left, right], node)
         if isinstance(op, ast.In | ast.NotIn):
             self._uses_up(right, node)
@@ -180,3 +193,7 @@ class Operators(Objects):
                 continue
             found.append(self.binary(op, frozenset((item,)), value, node))
         return join(found)
+
+
+def _values(value: Value) -> list[object]:
+    return [item.value for item in value if isinstance(item, Known)]

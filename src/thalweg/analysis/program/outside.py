@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import enum
 import inspect
 import sysconfig
 import types
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,38 @@ def own_attribute(value: object, name: str) -> Any:
     return NOT_THERE
 
 
+def is_dataclass_object(value: object) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def fields_of(value: Any) -> list[Any]:
+    """What the fields of a dataclass's object hold."""
+    held = [own_attribute(value, field.name) for field in dataclasses.fields(value)]
+    return [one for one in held if one is not NOT_THERE]
+
+
+def sets_itself(cls: type, names: Sequence[str]) -> bool:
+    """Whether writing or reading attributes of an object runs code of the class."""
+    ways = [class_attribute(cls, name) for name in ("__setattr__", "__getattribute__")]
+    descriptors = [class_attribute(cls, name) for name in names]
+    return any(isinstance(held, types.FunctionType) and not _generated(held) for held in ways) or any(
+        hasattr(type(held), "__set__") and not isinstance(held, types.MemberDescriptorType) for held in descriptors
+    )
+
+
+def is_named_tuple(cls: type) -> bool:
+    """Whether objects of a class are what `namedtuple` makes of them: no code of the user's makes or shows them."""
+    if not (issubclass(cls, tuple) and hasattr(cls, "_fields")) or type(cls) is not type:
+        return False
+    names = ("new", "init", "del", "getattribute", "getattr", *_DUNDERS)
+    held = [class_attribute(cls, f"__{name}__") for name in names]
+    codes = [
+        getattr(inspect.unwrap(h), "__code__", None) for h in held if isinstance(h, types.FunctionType | staticmethod)
+    ]
+    own = any(code is None or code.co_filename not in ("<string>", collections.__file__) for code in codes)
+    return not own and all(type(class_attribute(cls, n)).__name__ == "_tuplegetter" for n in cls._fields)
+
+
 def looks_up_itself(cls: type) -> bool:
     """Whether reading an attribute may run code of the class."""
     return any("__getattr__" in vars(c) or "__getattribute__" in vars(c) for c in cls.__mro__[:-1])
@@ -161,6 +195,15 @@ def _own_operators(cls: Any) -> frozenset[str]:
         if isinstance(held, types.FunctionType) and not made and not _is_ours(held):
             found.add(name)
     return frozenset(found)
+
+
+def has_own_metaclass(value: object) -> bool:
+    """Whether it is a class that is asked by code of the user's: how long it is, what it contains, what belongs to it."""
+    if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
+        return False
+    held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]
+    own = [one for one in held if isinstance(one, types.FunctionType) and one.__module__ not in ("abc", "typing")]
+    return bool(own or own_operators(type(value)))
 
 
 def is_python_class(cls: type) -> bool:

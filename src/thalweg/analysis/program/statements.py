@@ -8,8 +8,9 @@ from typing import Any
 
 from thalweg.analysis.program.attempts import Attempts
 from thalweg.analysis.program.displays import TURNS
+from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.store import Store, meet, widened
-from thalweg.analysis.program.values import Known, join, literal
+from thalweg.analysis.program.values import NOTHING, Known, join, literal
 
 
 class Statements(Attempts):
@@ -62,8 +63,10 @@ class Statements(Attempts):
                 self.manage(node, 0)
             case ast.Raise(exc=exc, cause=cause):
                 for part in (exc, cause):
-                    if part is not None:
-                        self.expr(part)
+                    found = NOTHING if part is None else self.expr(part)
+                    classes = [i for i in found if isinstance(i, Known) and isinstance(i.value, type)]
+                    if classes:
+                        self.call(frozenset(classes), Args(), node)
                 self.touch()
                 self.store = None
             case ast.Assert(test=test, msg=msg):
@@ -78,9 +81,9 @@ class Statements(Attempts):
             case ast.Match():
                 self.match(node)
             case _:
-                self._strange(node)
+                self._not_followed(node)
 
-    def _strange(self, node: ast.stmt) -> None:
+    def _not_followed(self, node: ast.stmt) -> None:
         """`class`, `async def`: their code is not followed; it may use all that it names."""
         used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & self.frame.locals
         given = [self.name(name, node) for name in used]

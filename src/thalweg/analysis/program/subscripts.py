@@ -15,6 +15,7 @@ from thalweg.analysis.program.tables import MAPPINGS, is_built_in
 from thalweg.analysis.program.values import (
     INT,
     NOTHING,
+    PLAIN,
     PLAINS,
     STR,
     TREE,
@@ -40,13 +41,14 @@ class Subscripts(Operators):
 
     def _subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         at = literal(index)
-        sliced = any(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
+        sliced = any(_may_be_slice(i) for i in index)
+        surely = sliced and all(isinstance(i, Known) for i in index)
         if not self.plain(index):
             self.unknown("an index runs code that cannot be read", node, index)
         match item:
             case Given(kind) if kind.required.item is not None:
                 inner: Value = frozenset((Given(kind.required.item, "", -1),))
-                return self.made(list, node, inner, tag="slice") if sliced else inner
+                return self._sliced(list, inner, node, surely=surely) if sliced else inner
             case Given() | Of():
                 kinds = types_of(item)
                 return STR if kinds == (str,) else INT if kinds == (bytes,) and not sliced else PLAINS
@@ -76,8 +78,12 @@ class Subscripts(Operators):
             return self._own_subscript(item, index, node)
         held = self.contents(item)
         if sliced and any(kind in (list, tuple, TREE, collections.deque) for kind in kinds):
-            return join((held if TREE in kinds else NOTHING, self.made(kinds[0], node, held, tag="slice")))
+            return self._sliced(kinds[0], held, node, surely=surely and TREE not in kinds)
         return held
+
+    def _sliced(self, kind: type, held: Value, node: ast.AST, *, surely: bool) -> Value:
+        made = self.made(kind, node, held, tag="slice")
+        return made if surely else join((held, made))
 
     def _peek(self, item: Known, at: Known) -> Value:
         """The element that is there now; what the program changes, it must not be run in parallel with."""
@@ -86,6 +92,10 @@ class Subscripts(Operators):
         except (LookupError, TypeError):
             return self.get(item, ELEMENTS)
         return join((frozenset((outside.rooted(found, item.root),)), self.get(item, ELEMENTS)))
+
+    def _is_data(self, value: Value) -> bool:
+        """Whether it is known what these containers hold."""
+        return all(all(is_built_in(kind) for kind in types_of(item) or (object,)) for item in value)
 
     def _own_subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         for cls in self.classes_of(item):
@@ -105,7 +115,9 @@ class Subscripts(Operators):
             kinds = types_of(item)
             if kinds is None or not all(is_built_in(kind) for kind in kinds):
                 self.unknown("writes an element of something that cannot be read", node, frozenset((item,)), value)
-            self.put(item, ELEMENTS, join((value, *(self.contents(i) for i in value if at is None))))
+            sliced = bool(index) and all(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
+            inner = [self.contents(i) for i in value if at is None]
+            self.put(item, ELEMENTS, join(inner if sliced and self._is_data(value) else (value, *inner)))
             self.put(item, KEYS, index)
             self.alias_changed(item)
             if isinstance(item, New) and self.store is not None:
@@ -117,3 +129,8 @@ class Subscripts(Operators):
                 if item.type not in (list,) or not (at is not None and isinstance(at.value, int)):
                     self.store.set_length(item, ANY_NUMBER, surely=False)
         self.touch()
+
+
+def _may_be_slice(item: Item) -> bool:
+    kinds = types_of(item)
+    return kinds is None or any(kind in (PLAIN, TREE, slice) for kind in kinds)
