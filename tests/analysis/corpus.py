@@ -4,7 +4,7 @@
 "unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, B012, PERF402, RET504, RUF017
+# ruff: noqa: B006, B012, PERF402, RET504, RUF017, UP031
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -1906,7 +1906,7 @@ HOLDER = Holder(INDEXING)
 
 @case("map", "unknown", ONE, "k", "k", "reads_mutable unknown_call")
 def compares_what_fields_hold(t):
-    return {"k": t.k, "a": 1 if HOLDER == Holder(1) else 0}
+    return {"k": t.k, "a": 1 if Holder(1) == HOLDER else 0}
 
 
 class Asking(type):
@@ -2031,3 +2031,17 @@ def formats_with_a_growing_dict(t):
 @case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="GROWING")
 def gets_an_item_of_a_growing_dict(t):
     return {"k": t.k, "a": operator.getitem(GROWING, t.a)}
+
+
+ORIGIN = Pair("x", 3)
+
+
+@case("map", "stateless", ONE, "k a", "k")
+def field_of_a_captured_named_tuple(t):
+    return {"k": t.k, "a": t.a + ORIGIN.size}
+
+
+@case("map", "stateless", ONE, "k", ())
+def unpacks_the_keys_of_a_dict(t):
+    k, a = {0: t.k, 1: 2}
+    return {"k": str(k), "a": a}

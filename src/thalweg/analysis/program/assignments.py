@@ -36,7 +36,8 @@ class Assignments(Patterns):
 
     def _unpack(self, parts: Sequence[ast.expr], value: Value, node: ast.AST) -> None:
         item = only(value)
-        fields = self.store.fields(item) if self.store is not None else None
+        is_tuple = isinstance(item, New) and item.type is tuple
+        fields = self.store.fields(item) if self.store is not None and is_tuple else None
         starred = any(isinstance(part, ast.Starred) for part in parts)
         if fields is not None and not starred and all(i in fields for i in range(len(parts))):
             for index, part in enumerate(parts):

@@ -202,6 +202,8 @@ class Attributes(Builtins):
     def _of_native(self, item: Known, held: Any, name: str, node: ast.AST) -> Value:
         """Of an object whose class has a base that is not written in Python."""
         from_class = class_attribute(type(held), name)
+        if outside.is_named_tuple(type(held)) and name in held._fields:
+            return frozenset((outside.rooted(getattr(held, name), item.root),))
         if outside.sets_itself(type(held), ()) or class_attribute(type(held), "__getattr__") is not NOT_THERE:
             return self.unknown(f"{type(held).__name__} looks its attributes up itself", node, frozenset((item,)))
         if isinstance(from_class, types.FunctionType):

@@ -33,7 +33,7 @@ class Objects(Calls):
             return self._exception(cls, args, node)
         if issubclass(cls, Tuple) and hasattr(cls, "tuple_type") and plain(cls):
             return self._of_fields(cls, list(cls.tuple_type.names), {}, args, node)
-        if outside.is_named_tuple(cls):
+        if issubclass(cls, tuple) and hasattr(cls, "_fields") and outside.is_named_tuple(cls):
             defaults = {n: self._default_of(cls, n, v) for n, v in getattr(cls, "_field_defaults", {}).items()}
             return self._of_fields(tuple, list(cls._fields), defaults, args, node)
         metaclass_is_plain = type(cls) in (type, abc.ABCMeta, type(Tuple))
@@ -113,7 +113,7 @@ class Objects(Calls):
         given = dict(zip(names, args.positional, strict=False)) | args.named
         most = len(names) if positional is None else positional
         if len(args.positional) > most or not args.named.keys() <= set(names):
-            return self.raises()
+            return self.lose(f"makes a {cls.__name__} in another way than it is declared", node)
         rest = [v for v in (args.more, args.more_named) if v is not None]
         values: dict[str, Value] = {}
         for name in names:

@@ -44,6 +44,9 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.BitAnd: "and",
     ast.BitXor: "xor",
     ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
     ast.Eq: "eq",
     ast.NotEq: "ne",
     ast.Lt: "lt",
@@ -112,9 +115,9 @@ class Operators(Objects):
             for item in own:
                 for cls in self.classes_of(item):
                     names = (wanted, "eq") if wanted == "ne" else (wanted,)
-                    for method in (outside.class_attribute(cls, f"__{one}__") for one in names):
-                        if isinstance(method, types.FunctionType) and name:
-                            found.append(self.call(frozenset((Bound(method, item),)), Args([other]), node))
+                    methods = [outside.class_attribute(cls, f"__{one}__") for one in names if name]
+                    own_code = [m for m in methods if isinstance(m, types.FunctionType)]
+                    found += [self.call(frozenset((Bound(m, item),)), Args([other]), node) for m in own_code]
         if found and all(self._runs_no_more(item) for item in left | right):
             return join((*found, PLAINS))
         return self.unknown("an operator runs code that cannot be read", node, left, right)

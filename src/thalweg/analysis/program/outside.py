@@ -86,8 +86,8 @@ def summary(values: list[object], root: Root | None) -> Value:
 def rooted(value: object, root: Root | None) -> Known:
     """An object that is reached from another. What a state holds is each key's own, but for what is never copied."""
     if root == STATE and is_one_for_all(value):
-        name = getattr(value, "__qualname__", None) or getattr(type(value), "__name__", "")
-        return Known(value, Root.of("the object", name, value))
+        named: Any = value if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) else type(value)
+        return Known(value, Root.of("the object", named.__qualname__, value))
     return Known(value, root)
 
 
@@ -198,7 +198,7 @@ def _own_operators(cls: Any) -> frozenset[str]:
 
 
 def has_own_metaclass(value: object) -> bool:
-    """Whether it is a class that is asked by code of the user's: how long it is, what it contains, what belongs to it."""
+    """Whether it is a class that answers with code of the user's: how long it is, what it contains, what is one."""
     if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
         return False
     held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]
