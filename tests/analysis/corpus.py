@@ -4,7 +4,7 @@
 "unknown" is a weakness, a wrong "stateless" would be a bug.
 """
 
-# ruff: noqa: B006, B012, PERF402, RET504, RUF017, UP031
+# ruff: noqa: B006, B012, PERF402, RET504, RUF017, UP031, UP042
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -1936,7 +1936,7 @@ class Spoken(enum.Enum):
         return ""
 
 
-@case("map", "unknown", ONE, "a", "a", "unknown_call")
+@case("map", "unknown", ONE, "a", "a", "mutates reads_mutable", why="SEEN")
 def shows_an_enum(t):
     return {"k": f"{Spoken.A}", "a": t.a}
 
@@ -2045,3 +2045,26 @@ def field_of_a_captured_named_tuple(t):
 def unpacks_the_keys_of_a_dict(t):
     k, a = {0: t.k, 1: 2}
     return {"k": str(k), "a": a}
+
+
+class Side(str, enum.Enum):
+    BUY = "buy"
+
+    def __str__(self):
+        return self.value
+
+
+@case("map", "stateless", ONE, "k a", ())
+def shows_a_harmless_enum(t):
+    return {"k": f"{Side.BUY}" if t.k == Side.BUY else str(Side.BUY), "a": t.a + 1}
+
+
+NO_RULES = []
+
+
+@case("map", "stateless", ONE, "k a", "k", "reads_mutable")
+def no_rules_at_all(t):
+    for rule in NO_RULES:
+        if rule.match(t.k):
+            return {"k": t.k, "a": rule.number}
+    return {"k": t.k, "a": t.a + 1}

@@ -6,6 +6,7 @@ import ast
 import functools
 import operator
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg.analysis.program import outside
@@ -17,6 +18,7 @@ from thalweg.analysis.program.tables import MUTATORS, pure_result
 from thalweg.analysis.program.values import (
     NOTHING,
     STATE,
+    STR,
     SUBMIT,
     UNKNOWN,
     Anything,
@@ -153,6 +155,8 @@ class Calls(Following):
         if isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
             rest = Args(args.positional[1:], args.named, args.more, args.more_named)
             return join(self.call_method(i, value.__name__, rest, node, surely=False) for i in args.at(0))
+        if value is str and len(args.all()) == 1 and self.shows_itself(args.at(0), ("__str__", "__repr__"), node):
+            return STR
         if value is operator.getitem and len(args.positional) == 2:
             return self.subscript(args.at(0), args.at(1), node)
         if pure_result(value) is not None and any(map(outside.has_own_metaclass, _values(args))):
@@ -185,6 +189,20 @@ class Calls(Following):
         if any(effect.kind in (RANDOMNESS, TIME, IO) for effect in own):
             self.effect(UNKNOWN_CALL, f"the cache of {name} keeps what is another one at each call", node)
         return aged(made, Root("the cache of", name))
+
+    def shows_itself(self, value: Value, names: Sequence[str], node: ast.AST) -> bool:
+        """Whether all these are objects whose classes say in Python how they are shown; that is followed."""
+        methods: list[Value] = []
+        for item in value:
+            held = [outside.own_code(cls, name) for cls in self.classes_of(item) for name in names]
+            own = next((one for one in held if one is not None), None)
+            if own is None:
+                return False
+            methods.append(frozenset((Bound(own, item),)))
+        for method in methods:
+            function = next(i.function for i in method if isinstance(i, Bound))
+            self.call(method, Args([STR] if function.__name__ == "__format__" else []), node)
+        return bool(methods)
 
     def _getter(self, getter: Any, args: Args, node: ast.AST) -> Value:
         names = getter.__reduce__()[1]

@@ -73,10 +73,13 @@ class Expressions(Displays):
                 for part in values:
                     self.expr(part)
                 return STR
-            case ast.FormattedValue(value=value, format_spec=spec):
+            case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
                 shown = self.expr(value)
                 if spec is not None:
                     self.expr(spec)
+                names = ("__repr__",) if conversion == ord("r") else ("__format__", "__str__", "__repr__")
+                if self.shows_itself(shown, names, node):
+                    return STR
                 return self.call_built_in(str, Args([shown]), node) or STR
             case ast.Lambda():
                 return self.function(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import enum
 import types
 
 from thalweg.analysis.program import outside
@@ -118,12 +119,15 @@ class Operators(Objects):
                     methods = [outside.class_attribute(cls, f"__{one}__") for one in names if name]
                     own_code = [m for m in methods if isinstance(m, types.FunctionType)]
                     found += [self.call(frozenset((Bound(m, item),)), Args([other]), node) for m in own_code]
-        if found and all(self._runs_no_more(item) for item in left | right):
+        compared = isinstance(op, ast.cmpop) and not isinstance(op, ast.In | ast.NotIn)
+        if (found or compared) and all(self._runs_no_more(item) for item in left | right):
             return join((*found, PLAINS))
         return self.unknown("an operator runs code that cannot be read", node, left, right)
 
     def _runs_no_more(self, item: Item) -> bool:
         """Whether an operator runs no other code of an operand than its own method: not that of elements either."""
+        if isinstance(item, Known) and isinstance(item.value, enum.Enum):
+            return outside.is_plain(item.value.value)
         classes = self.classes_of(item)
         return self.plain(frozenset((item,))) or (bool(classes) and all(map(outside.is_python_class, classes)))
 

@@ -188,13 +188,14 @@ def own_operators(cls: type) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def _own_operators(cls: Any) -> frozenset[str]:
-    found: set[str] = set()
-    for name in (f"__{n}__" for n in _DUNDERS):
-        held = class_attribute(cls, name)
-        made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
-        if isinstance(held, types.FunctionType) and not made and not _is_ours(held):
-            found.add(name)
-    return frozenset(found)
+    return frozenset(name for name in (f"__{n}__" for n in _DUNDERS) if own_code(cls, name) is not None)
+
+
+def own_code(cls: type, name: str) -> types.FunctionType | None:
+    """The function under a name of a class, if the user wrote it."""
+    held = class_attribute(cls, name)
+    made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
+    return held if isinstance(held, types.FunctionType) and not made and not _is_ours(held) else None
 
 
 def has_own_metaclass(value: object) -> bool:

@@ -10,7 +10,8 @@ from thalweg.analysis.program.attempts import Attempts
 from thalweg.analysis.program.displays import TURNS
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.store import Store, meet, widened
-from thalweg.analysis.program.values import NOTHING, Known, join, literal
+from thalweg.analysis.program.tables import CONTAINERS
+from thalweg.analysis.program.values import NOTHING, Known, New, Value, join, literal
 
 
 class Statements(Attempts):
@@ -124,6 +125,9 @@ class Statements(Attempts):
         each = self.elements(source, node.iter)
         head = self.store
         breaks: list[Store] = []
+        if not each and self._is_empty(source):
+            self._behind(head, node.orelse, breaks)
+            return
         for turn in range(TURNS):
             if head is None:
                 return
@@ -139,6 +143,14 @@ class Statements(Attempts):
         else:
             self.unknown("has a loop that cannot be followed to its end", node)
         self._behind(head, node.orelse, breaks)
+
+    def _is_empty(self, source: Value) -> bool:
+        """Whether these are lists that nobody fills."""
+        return bool(source) and all(
+            (isinstance(i, Known) and type(i.value) in CONTAINERS and not i.value)
+            or (isinstance(i, New) and i.type in (list, tuple) and self.length(frozenset((i,))) == (0, 0))
+            for i in source
+        )
 
     def _while(self, node: ast.While) -> None:
         head = self.store
