@@ -2068,3 +2068,33 @@ def no_rules_at_all(t):
         if rule.match(t.k):
             return {"k": t.k, "a": rule.number}
     return {"k": t.k, "a": t.a + 1}
+
+
+@functools.lru_cache
+def _rows():
+    return []
+
+
+@case("map", "unknown", ONE, "k a", (), "mutates", why="_rows()")
+def changes_what_a_cache_holds(t):
+    row = {"k": t.k, "a": t.a}
+    _rows().append(row)
+    _rows()[0]["k"] = "x"
+    return row
+
+
+@case("map", "unknown", ONE, "k a", "k", "mutates reads_mutable", why="GROWING")
+def changes_by_the_type(t):
+    dict.__setitem__(GROWING, t.k, t.a)
+    return {"k": t.k, "a": 1}
+
+
+class SetsByAnAlias(tw.Operator):
+    def process(self, t, port):
+        row = {"k": t.k, "a": t.a}
+        self.last = row
+        operator.setitem(self.last, "k", "x")
+        self.submit(row)
+
+
+case("custom", ("k",), ONE, "k a", (), by="k")(SetsByAnAlias())

@@ -79,6 +79,8 @@ class Assignments(Patterns):
             case ast.Subscript(value=owner, slice=index):
                 at = self.expr(index)
                 objects = self.expr(owner)
+                if not objects:
+                    self.lose(f"deletes {ast.unparse(target)[:60]}, of which nothing is known", target)
                 self.mutate(objects, f"deletes {ast.unparse(target)[:60]}", target)
                 for item in objects:
                     self._delete_item(item, at, target)

@@ -231,7 +231,7 @@ class Attributes(Builtins):
             return frozenset((Known(held),))
         if isinstance(held, property | types.MemberDescriptorType):
             return self.unknown(f"uses {cls.__name__}.{name} itself", node)
-        if isinstance(held, types.MethodDescriptorType):
+        if isinstance(held, types.MethodDescriptorType | types.WrapperDescriptorType):
             return frozenset((Known(held),))
         if isinstance(held, types.ClassMethodDescriptorType) or (held is not NOT_THERE and cls in SCALARS):
             return frozenset((Method(item, name),)) if callable(getattr(cls, name, None)) else PLAINS
@@ -254,6 +254,8 @@ class Attributes(Builtins):
     # Writing.
 
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
+        if not value:
+            self.lose(f"writes {shown}, of which nothing is known", node)
         self.mutate(value, f"writes {shown}", node)
         for item in value:
             simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)

@@ -12,6 +12,7 @@ from typing import Any
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.following import Following
 from thalweg.analysis.program.frames import Args, Frame
+from thalweg.analysis.program.machine import ELEMENTS
 from thalweg.analysis.program.scopes import parameters
 from thalweg.analysis.program.store import Store, meet
 from thalweg.analysis.program.tables import MUTATORS, pure_result
@@ -35,7 +36,6 @@ from thalweg.analysis.program.values import (
     Row,
     Submit,
     Value,
-    aged,
     join,
     types_of,
 )
@@ -154,7 +154,7 @@ class Calls(Following):
             return self._cached(value.__wrapped__, args, node)
         if isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
             rest = Args(args.positional[1:], args.named, args.more, args.more_named)
-            return join(self.call_method(i, value.__name__, rest, node, surely=False) for i in args.at(0))
+            return join(self._call(Method(i, value.__name__), rest, node, surely=False) for i in args.at(0))
         if value is str and len(args.all()) == 1 and self.shows_itself(args.at(0), ("__str__", "__repr__"), node):
             return STR
         if value is operator.getitem and len(args.positional) == 2:
@@ -188,7 +188,9 @@ class Calls(Following):
         name = getattr(function, "__name__", "a function")
         if any(effect.kind in (RANDOMNESS, TIME, IO) for effect in own):
             self.effect(UNKNOWN_CALL, f"the cache of {name} keeps what is another one at each call", node)
-        return aged(made, Root("the cache of", name))
+        holder = Known(function, Root.of("the cache of", name, function))
+        self.put(holder, ELEMENTS, made)  # every place that calls it gets the same
+        return self.get(holder, ELEMENTS)
 
     def shows_itself(self, value: Value, names: Sequence[str], node: ast.AST) -> bool:
         """Whether all these are objects whose classes say in Python how they are shown; that is followed."""

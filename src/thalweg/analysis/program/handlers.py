@@ -177,6 +177,7 @@ def _setitem(m: Makers, args: Args, node: ast.AST) -> Value:
     m.mutate(args.at(0), f"changes {m.argument(node)}", node)
     for item in args.at(0):
         m.put(item, ELEMENTS, args.at(2))
+        m.alias_changed(item)
         if isinstance(item, New) and m.store is not None:
             m.store.forget(item)
     return NONE

@@ -15,7 +15,6 @@ from thalweg.analysis.program.values import (
     BOOL,
     FLOAT,
     INT,
-    NOTHING,
     PLAIN,
     PLAINS,
     SCALARS,
@@ -66,7 +65,7 @@ class Operators(Objects):
 
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         if not left or not right:
-            return NOTHING
+            return self.lose("an operand is something that cannot be read", node)
         if not self.plain(left, right) or self._has_operators(left, right):
             return self._with_code(op, left, right, node)
         kinds = {kind for item in left | right for kind in types_of(item) or (object,)}
@@ -183,6 +182,8 @@ class Operators(Objects):
         """`x += y`: a mutable object is changed, of others a new one is made."""
         name = f"__i{_NAMES.get(type(op), '')}__"
         found: list[Value] = []
+        if not owner:
+            self.lose("changes something that cannot be read", node)
         for item in owner:
             kinds = types_of(item) or ()
             if isinstance(item, Given) and list in kinds:

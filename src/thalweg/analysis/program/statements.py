@@ -122,6 +122,8 @@ class Statements(Attempts):
 
     def _for(self, node: ast.For) -> None:
         source = self.expr(node.iter)
+        if not source:
+            self.lose("iterates over something that cannot be read", node)
         each = self.elements(source, node.iter)
         head = self.store
         breaks: list[Store] = []

@@ -37,7 +37,10 @@ class Subscripts(Operators):
     """Takes and puts elements."""
 
     def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
-        return join(self._subscript(item, index, node) for item in owner)
+        if not owner or not index:
+            return self.lose("takes an element of something that cannot be read", node)
+        counts = any(collections.Counter in (types_of(item) or ()) for item in owner)  # what is not there is 0
+        return join((*(self._subscript(item, index, node) for item in owner), INT if counts else NOTHING))
 
     def _subscript(self, item: Item, index: Value, node: ast.AST) -> Value:
         at = literal(index)
@@ -105,6 +108,8 @@ class Subscripts(Operators):
         return self.unknown("takes an element of something that cannot be read", node, frozenset((item,)), index)
 
     def set_subscript(self, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
+        if not owner:
+            self.lose(f"writes {shown}, of which nothing is known", node)
         self.mutate(owner, f"writes {shown}", node)
         at = literal(index)
         if not self.plain(index):
