@@ -2098,3 +2098,35 @@ class SetsByAnAlias(tw.Operator):
 
 
 case("custom", ("k",), ONE, "k a", (), by="k")(SetsByAnAlias())
+
+
+@dataclass
+class Plain:
+    k: str = ""
+    a: int = 0
+
+
+@case("map", "stateless", ONE, "k a", ())
+def deletes_an_attribute(t):
+    made = Plain(t.k, t.a)
+    del made.k
+    return made
+
+
+class Echo:
+    def __repr__(self):
+        SEEN.append(1)
+        return ""
+
+    def __str__(self):
+        return ""
+
+
+@case("map", "unknown", ONE, "a", "a", "mutates reads_mutable", why="SEEN")
+def shows_an_object_in_ascii(t):
+    return {"k": f"{Echo()!a}", "a": t.a}
+
+
+@case("map", "stateless", ONE, "a", "a")
+def shows_an_object(t):
+    return {"k": f"{Echo()}", "a": t.a}

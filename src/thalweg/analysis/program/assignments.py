@@ -73,6 +73,8 @@ class Assignments(Patterns):
             case ast.Attribute(value=owner):
                 objects = self.expr(owner)
                 self.mutate(objects, f"deletes {ast.unparse(target)}", target)
+                for item in objects:  # the class may have a default under the name
+                    self._forget(item)
                 classes = [cls for item in objects for cls in self.classes_of(item)]
                 if any(class_attribute(cls, "__delattr__") is not vars(object)["__delattr__"] for cls in classes):
                     self.unknown("deletes an attribute with code of its own", target, objects)
@@ -88,10 +90,13 @@ class Assignments(Patterns):
                 for part in parts:
                     self.delete(part)
 
-    def _delete_item(self, item: Item, at: Value, node: ast.AST) -> None:
+    def _forget(self, item: Item) -> None:
         if isinstance(item, New) and self.store is not None:
             self.store.forget(item)
         self.alias_changed(item)
+
+    def _delete_item(self, item: Item, at: Value, node: ast.AST) -> None:
+        self._forget(item)
         for cls in self.classes_of(item):
             held = class_attribute(cls, "__delitem__")
             if isinstance(held, types.FunctionType):

@@ -26,6 +26,8 @@ from thalweg.analysis.program.values import (
 
 _SLICE: Value = frozenset((Known(slice(None)),))  # one for all: items are known by their identity
 
+_SHOWN = {-1: ("__format__", "__str__", "__repr__"), ord("s"): ("__str__", "__repr__")}  # by `!s` and the like
+
 
 class Expressions(Displays):
     """Follows expressions."""
@@ -77,8 +79,7 @@ class Expressions(Displays):
                 shown = self.expr(value)
                 if spec is not None:
                     self.expr(spec)
-                names = ("__repr__",) if conversion == ord("r") else ("__format__", "__str__", "__repr__")
-                if self.shows_itself(shown, names, node):
+                if self.shows_itself(shown, _SHOWN.get(conversion, ("__repr__",)), node):
                     return STR
                 return self.call_built_in(str, Args([shown]), node) or STR
             case ast.Lambda():

@@ -165,7 +165,7 @@ class Operators(Objects):
         if not self.plain(left, right):
             first, second = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
             self._with_code(op, first, second, node)
-        elif isinstance(op, ast.In | ast.NotIn) and any(map(outside.has_own_metaclass, _values(right))):
+        elif any(map(outside.has_own_metaclass, _values(left | right))):
             self.unknown("asks a class that cannot be read", node, left, right)
         self.look_into([left, right], node)
         if isinstance(op, ast.In | ast.NotIn):
