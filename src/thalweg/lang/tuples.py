@@ -69,7 +69,12 @@ def _initializer(names: tuple[str, ...]) -> Any:
 
 def plain(cls: type[Tuple]) -> bool:
     """Whether calling the class just sets the attributes."""
-    return getattr(cls.__init__, "made_by_thalweg", False) and cls.__new__ is object.__new__
+    names = ("__new__", "__setattr__", "__getattribute__")
+    return (
+        getattr(cls.__init__, "made_by_thalweg", False)
+        and all(getattr(cls, name) is getattr(object, name) for name in names)
+        and not any(hasattr(inspect.getattr_static(cls, name, None), "__set__") for name in cls.tuple_type.names)
+    )
 
 
 def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:

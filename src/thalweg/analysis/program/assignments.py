@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+import types
 from collections.abc import Sequence
 
 from thalweg.analysis.program.frames import Args, mangled
 from thalweg.analysis.program.outside import class_attribute
 from thalweg.analysis.program.patterns import Patterns
-from thalweg.analysis.program.tables import MAPPINGS
-from thalweg.analysis.program.values import NOTHING, UNKNOWN, Known, New, Value, only
+from thalweg.analysis.program.tables import is_built_in
+from thalweg.analysis.program.values import NOTHING, UNKNOWN, Bound, Item, Known, New, Value, only
 
 
 class Assignments(Patterns):
@@ -35,8 +36,8 @@ class Assignments(Patterns):
 
     def _unpack(self, parts: Sequence[ast.expr], value: Value, node: ast.AST) -> None:
         item = only(value)
-        ordered = isinstance(item, New) and item.type not in MAPPINGS  # of a dict its keys are taken
-        fields = self.store.fields(item) if self.store is not None and ordered else None
+        is_tuple = isinstance(item, New) and item.type is tuple
+        fields = self.store.fields(item) if self.store is not None and is_tuple else None
         starred = any(isinstance(part, ast.Starred) for part in parts)
         if fields is not None and not starred and all(i in fields for i in range(len(parts))):
             for index, part in enumerate(parts):
@@ -72,19 +73,36 @@ class Assignments(Patterns):
             case ast.Attribute(value=owner):
                 objects = self.expr(owner)
                 self.mutate(objects, f"deletes {ast.unparse(target)}", target)
+                for item in objects:  # the class may have a default under the name
+                    self._forget(item)
                 classes = [cls for item in objects for cls in self.classes_of(item)]
                 if any(class_attribute(cls, "__delattr__") is not vars(object)["__delattr__"] for cls in classes):
                     self.unknown("deletes an attribute with code of its own", target, objects)
             case ast.Subscript(value=owner, slice=index):
-                self.expr(index)
+                at = self.expr(index)
                 objects = self.expr(owner)
+                if not objects:
+                    self.lose(f"deletes {ast.unparse(target)[:60]}, of which nothing is known", target)
                 self.mutate(objects, f"deletes {ast.unparse(target)[:60]}", target)
                 for item in objects:
-                    if isinstance(item, New) and self.store is not None:
-                        self.store.forget(item)
+                    self._delete_item(item, at, target)
             case ast.Tuple(elts=parts):
                 for part in parts:
                     self.delete(part)
+
+    def _forget(self, item: Item) -> None:
+        if isinstance(item, New) and self.store is not None:
+            self.store.forget(item)
+        self.alias_changed(item)
+
+    def _delete_item(self, item: Item, at: Value, node: ast.AST) -> None:
+        self._forget(item)
+        for cls in self.classes_of(item):
+            held = class_attribute(cls, "__delitem__")
+            if isinstance(held, types.FunctionType):
+                self.call(frozenset((Bound(held, item),)), Args([at]), node)
+            elif not is_built_in(cls):
+                self.unknown("deletes an element of something that cannot be read", node, frozenset((item,)), at)
 
     def define(self, node: ast.FunctionDef) -> None:
         value = self.function(node)

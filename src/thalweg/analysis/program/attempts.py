@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from thalweg.analysis.program.assignments import Assignments
 from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.machine import ELEMENTS, EXCEPTIONS
 from thalweg.analysis.program.store import Store, meet
-from thalweg.analysis.program.values import UNKNOWN, Known, Of, Value
+from thalweg.analysis.program.values import BOOL, UNKNOWN, Known, Of, Value, join, literal
+
+# What `__exit__` gets.
+_NO_ERROR: list[Value] = [frozenset((Known(None),))] * 3
+_ERROR: list[Value] = [UNKNOWN] * 3
 
 
 class Attempts(Assignments):
@@ -26,7 +31,7 @@ class Attempts(Assignments):
             self.collectors.pop()
         self.store = ends
         if node.finalbody:
-            self._finally(node.finalbody, returned, marks, unfinished)
+            self._finally(lambda: self.run_body(node.finalbody), returned, marks, unfinished)
 
     def _body_and_handlers(self, node: ast.Try | ast.TryStar) -> Store | None:
         collected: list[Store] = []
@@ -44,13 +49,14 @@ class Attempts(Assignments):
             if handler.type is not None:
                 self.expr(handler.type)
             if handler.name is not None:
-                self.assign_name(handler.name, frozenset((Of(Exception),)), handler)
+                own = self.get(EXCEPTIONS, ELEMENTS)
+                self.assign_name(handler.name, join((frozenset((Of(Exception),)), own)), handler)
             self.run_body(handler.body)
             ends.append(self.store)
         return meet(ends)
 
     def _finally(
-        self, body: Sequence[ast.stmt], returned: int, marks: list[tuple[int, int]], unfinished: list[Store]
+        self, run: Callable[[], object], returned: int, marks: list[tuple[int, int]], unfinished: list[Store]
     ) -> None:
         """`finally` stands behind every way out: the end, returns, breaks, exceptions."""
         normal = self.store
@@ -65,21 +71,21 @@ class Attempts(Assignments):
             del lists[1][mark[1] :]
         for value, store in returns:
             self.store = store
-            self.run_body(body)
+            run()
             if self.store is not None:
                 self.frame.returns.append((value, self.store))
         for target, stores in jumps:
             for one in stores:
                 self.store = one
-                self.run_body(body)
+                run()
                 if self.store is not None:
                     target.append(self.store)
         if unfinished:
             self.store = meet(unfinished)
-            self.run_body(body)  # then the exception goes on
+            run()  # then the exception goes on
         self.store = normal
         if self.store is not None:
-            self.run_body(body)
+            run()
 
     def manage(self, node: ast.With, index: int) -> None:
         if index == len(node.items):
@@ -87,18 +93,25 @@ class Attempts(Assignments):
             return
         item = node.items[index]
         manager = self.expr(item.context_expr)
-        swallows = self._enters(manager, item, node)
+        leave = self._enters(manager, item, node)
+        returned = len(self.frame.returns)
+        marks = [(len(b), len(c)) for b, c in self.loops]
         collected: list[Store] = []
-        if swallows:
-            self.collectors.append(collected)
-            self.touch()
+        self.collectors.append(collected)
+        self.touch()
         self.manage(node, index + 1)
-        if swallows:
-            self.collectors.pop()
-            self.store = meet((self.store, *collected))
+        self.collectors.pop()
+        self._finally(lambda: leave(_NO_ERROR), returned, marks, [])
+        after = self.store
+        self.store = meet(collected)
+        if self.store is not None:
+            ended = literal(leave(_ERROR))
+            if ended is not None and not ended.value:
+                self.store = None  # the exception goes on
+        self.store = meet((after, self.store))
 
-    def _enters(self, manager: Value, item: ast.withitem, node: ast.With) -> bool:
-        """`__enter__` and `__exit__`; gives whether an exception may end there."""
+    def _enters(self, manager: Value, item: ast.withitem, node: ast.With) -> Callable[[list[Value]], Value]:
+        """`__enter__`; gives what calls `__exit__`."""
         suppress = isinstance(item.context_expr, ast.Call) and any(
             isinstance(i, Known) and i.value in (contextlib.suppress, contextlib.nullcontext)
             for i in self.expr(item.context_expr.func)
@@ -107,10 +120,8 @@ class Attempts(Assignments):
         if suppress:
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, UNKNOWN, node)
-            return True
+            return lambda given: BOOL
         entered = self.call(self.get_attribute(manager, "__enter__", node), Args(), node)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered, node)
-        nothing: list[Value] = [frozenset((Known(None),))] * 3
-        self.call(self.get_attribute(manager, "__exit__", node), Args(nothing), node)
-        return True
+        return lambda given: self.call(self.get_attribute(manager, "__exit__", node), Args(given), node)

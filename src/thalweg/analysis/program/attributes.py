@@ -53,6 +53,14 @@ class Attributes(Builtins):
     resource: Value = NONE  # of the operator class that is followed: what its `setup` made
 
     def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
+        found = self.attribute_if_there(value, name, node)
+        if found or self.store is None:
+            return found
+        if value and all(_lacks(item) for item in value):
+            return self.raises()
+        return self.lose(f"uses .{name} of something that cannot be read", node)
+
+    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
         return join(self._attribute(item, name, node) for item in value)
 
     def _attribute(self, item: Item, name: str, node: ast.AST) -> Value:
@@ -80,11 +88,9 @@ class Attributes(Builtins):
                     return fields[name]
                 return join((self.get(item, name), self._of_class(item, kind, name, node)))
             case Super(cls, receiver):
-                kinds = self.classes_of(receiver)
-                behind = [class_attribute(kind, name, behind=cls) for kind in kinds if cls in kind.__mro__]
-                return join(self._bind(held, receiver, kinds[0], name, node) for held in behind)
+                return self._of_super(cls, receiver, name, node)
             case Func():
-                return self.get(item, name)
+                return frozenset((item,)) if name == "__call__" else self.get(item, name)
             case Anything(roots):
                 self.unknown(f"reads .{name} of something that cannot be read", node, frozenset((item,)))
                 return frozenset((Anything(roots),))
@@ -94,6 +100,16 @@ class Attributes(Builtins):
         if not found and tuple in (types_of(item) or ()):
             return self.unknown(f"uses .{name} of a named tuple", node, frozenset((item,)))
         return found
+
+    def _of_super(self, cls: type, receiver: Item, name: str, node: ast.AST) -> Value:
+        """An attribute of `super()`."""
+        if isinstance(receiver, Known) and isinstance(receiver.value, type) and cls in receiver.value.__mro__:
+            held = class_attribute(receiver.value, name, behind=cls)  # in a class method
+            if isinstance(held, types.FunctionType):
+                return frozenset((Known(held),))
+            return self._bind(held, receiver, receiver.value, name, node)
+        kinds = [kind for kind in self.classes_of(receiver) if cls in kind.__mro__]
+        return join(self._bind(class_attribute(k, name, behind=cls), receiver, k, name, node) for k in kinds)
 
     def classes_of(self, item: Item) -> list[type]:
         match item:
@@ -160,11 +176,11 @@ class Attributes(Builtins):
             return self.module_attribute(vars(held), name, f"{held.__name__}.{name}", node)
         if isinstance(held, type):
             return self._attribute_of_class(item, held, name, node)
-        if isinstance(held, Logic) and item.root == STATE and name in ("submit", "now", "config", "resource"):
+        if isinstance(held, Logic) and item.root == STATE and _is_given(type(held), name):
             return self._of_operator(held, name, node)
         if isinstance(held, enum.Enum) and name in ("value", "name", "_value_", "_name_"):
             return frozenset((Known(held._value_ if "value" in name else held._name_, item.root),))
-        if isinstance(held, logging.Logger) and name in LOGGING:
+        if isinstance(held, logging.Logger) and name in LOGGING and _is_own_logging(type(held), name):
             return frozenset((Method(item, name),))
         if isinstance(held, types.FunctionType):
             own = own_attribute(held, name)
@@ -174,29 +190,42 @@ class Attributes(Builtins):
         if type(held) in SCALARS or is_built_in(type(held)):
             return join((self.get(item, name), self._of_built_in(item, name, node)))
         if not outside.is_python_class(type(held)) and not isinstance(held, enum.Enum):
-            return frozenset((Method(item, name),))
+            return self._of_native(item, held, name, node)
         if outside.looks_up_itself(type(held)):
             return self.unknown(f"{type(held).__name__} looks its attributes up itself", node, frozenset((item,)))
         self.place(item, node)
         own = own_attribute(held, name)
         root = item.root or Root.of("the object", type(held).__name__, held)
-        mine = frozenset((Known(own, root),)) if own is not NOT_THERE else NOTHING
+        mine = frozenset((outside.rooted(own, root),)) if own is not NOT_THERE else NOTHING
         from_class = class_attribute(type(held), name)
-        shadowed = own is not NOT_THERE and not isinstance(from_class, property)
+        shadowed = own is not NOT_THERE and not _is_data_descriptor(from_class)
         return join((mine, self.get(item, name), NOTHING if shadowed else self._of_class(item, type(held), name, node)))
+
+    def _of_native(self, item: Known, held: Any, name: str, node: ast.AST) -> Value:
+        """Of an object whose class has a base that is not written in Python."""
+        from_class = class_attribute(type(held), name)
+        if outside.is_named_tuple(type(held)) and name in held._fields:
+            return frozenset((outside.rooted(getattr(held, name), item.root),))
+        if outside.sets_itself(type(held), ()) or class_attribute(type(held), "__getattr__") is not NOT_THERE:
+            return self.unknown(f"{type(held).__name__} looks its attributes up itself", node, frozenset((item,)))
+        if isinstance(from_class, types.FunctionType):
+            own = own_attribute(held, name)
+            return frozenset((Bound(from_class, item),)) if own is NOT_THERE else frozenset((Known(own, item.root),))
+        native = types.MethodDescriptorType | types.WrapperDescriptorType | types.BuiltinFunctionType
+        if isinstance(from_class, native) or from_class is NOT_THERE:
+            return frozenset((Method(item, name),))  # a call of it is unknown
+        return self.unknown(f"uses .{name} of a {type(held).__name__}", node, frozenset((item,)))
 
     def _of_operator(self, logic: Logic, name: str, node: ast.AST) -> Value:
         match name:
-            case "submit" if class_attribute(type(logic), "submit") is Logic.submit:
+            case "submit":
                 return frozenset((SUBMIT,))
             case "now":
                 self.notes.reads_time = self.notes.reads_time or self.reason("reads self.now", node)
                 return INT | NONE
             case "config":
                 return frozenset((Known(getattr(logic, "config", None), CONFIG),))
-            case "resource":
-                return self.resource
-        return self.unknown(f"has a {name} of its own", node)
+        return self.resource
 
     def _attribute_of_class(self, item: Known, cls: type, name: str, node: ast.AST) -> Value:
         held = class_attribute(cls, name)
@@ -204,7 +233,7 @@ class Attributes(Builtins):
             return frozenset((Known(held),))
         if isinstance(held, property | types.MemberDescriptorType):
             return self.unknown(f"uses {cls.__name__}.{name} itself", node)
-        if isinstance(held, types.MethodDescriptorType):
+        if isinstance(held, types.MethodDescriptorType | types.WrapperDescriptorType):
             return frozenset((Known(held),))
         if isinstance(held, types.ClassMethodDescriptorType) or (held is not NOT_THERE and cls in SCALARS):
             return frozenset((Method(item, name),)) if callable(getattr(cls, name, None)) else PLAINS
@@ -227,6 +256,8 @@ class Attributes(Builtins):
     # Writing.
 
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
+        if not value:
+            self.lose(f"writes {shown}, of which nothing is known", node)
         self.mutate(value, f"writes {shown}", node, name)
         for item in value:
             simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
@@ -234,12 +265,36 @@ class Attributes(Builtins):
                 held = class_attribute(cls, name)
                 if isinstance(held, property) and held.fset is not None:
                     self.call(frozenset((Bound(held.fset, item),)), Args([new]), node)
+                elif _is_data_descriptor(held) and not isinstance(held, property | types.MemberDescriptorType):
+                    self.unknown(f"{cls.__name__}.{name} runs code when it is set", node, frozenset((item,)), new)
                 elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
                     self.unknown(f"{cls.__name__} sets its attributes itself", node, frozenset((item,)), new)
             self.put(item, name, new)
+            self.alias_changed(item)
             if isinstance(item, New) and self.store is not None and name in (self.store.fields(item) or {}):
                 self.store.set_field(item, name, new, surely=len(value) == 1)
         self.touch()
+
+
+def _is_own_logging(cls: type, name: str) -> bool:
+    return class_attribute(cls, name) is vars(logging.Logger)[name]
+
+
+def _is_data_descriptor(held: object) -> bool:
+    """Whether it comes before what an object itself has under the name."""
+    return held is not NOT_THERE and hasattr(type(held), "__set__")
+
+
+def _is_given(cls: type, name: str) -> bool:
+    """Whether an operator class has this from Thalweg."""
+    return name in ("submit", "now", "config", "resource") and class_attribute(cls, name) is vars(Logic)[name]
+
+
+def _lacks(item: Item) -> bool:
+    """Whether it surely has no more attributes than are known: a number, a text, None."""
+    if isinstance(item, Known) and item.root is not None:
+        return False
+    return isinstance(item, Known | Given) and all(kind in SCALARS for kind in types_of(item) or (object,))
 
 
 def _may_miss(item: Known, held: object) -> bool:

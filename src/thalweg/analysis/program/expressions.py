@@ -24,6 +24,10 @@ from thalweg.analysis.program.values import (
     only,
 )
 
+_SLICE: Value = frozenset((Known(slice(None)),))  # one for all: items are known by their identity
+
+_SHOWN = {-1: ("__format__", "__str__", "__repr__"), ord("s"): ("__str__", "__repr__")}  # by `!s` and the like
+
 
 class Expressions(Displays):
     """Follows expressions."""
@@ -58,9 +62,9 @@ class Expressions(Displays):
                 return self.subscript(self.expr(owner), self.expr(index), node)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 for bound in (lower, upper, step):
-                    if bound is not None:
-                        self.expr(bound)
-                return frozenset((Known(slice(None)),))
+                    if bound is not None and not self.plain(found := self.expr(bound)):
+                        self.unknown("an index runs code that cannot be read", node, found)
+                return _SLICE
             case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts):
                 return self.display(node, elts)
             case ast.Dict(keys=keys, values=values):
@@ -71,10 +75,12 @@ class Expressions(Displays):
                 for part in values:
                     self.expr(part)
                 return STR
-            case ast.FormattedValue(value=value, format_spec=spec):
+            case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
                 shown = self.expr(value)
                 if spec is not None:
                     self.expr(spec)
+                if self.shows_itself(shown, _SHOWN.get(conversion, ("__repr__",)), node):
+                    return STR
                 return self.call_built_in(str, Args([shown]), node) or STR
             case ast.Lambda():
                 return self.function(node)
@@ -122,10 +128,16 @@ class Expressions(Displays):
     def _compare(self, node: ast.Compare) -> Value:
         left = self.expr(node.left)
         found: Value = BOOL
-        for op, other in zip(node.ops, node.comparators, strict=True):
+        for index, (op, other) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            before = self.store
+            if index and before is not None:  # it may have ended before
+                self.truth(found, node)
+                self.store = before.copy()
             right = self.expr(other)
             found = self.compare(op, left, right, node)
             left = right
+            if index:
+                self.store = meet((before, self.store))
         return found if len(node.ops) == 1 else BOOL
 
     def _delegate(self, source: Value, node: ast.AST) -> Value:
@@ -133,7 +145,7 @@ class Expressions(Displays):
         count = self.steady_length(source)
         copied = self.copied_of_elements(source)
         self.yields(self.elements(source, node), copied, count, node)
-        return UNKNOWN if not source else NONE
+        return UNKNOWN  # what the generator returned
 
     def function(self, node: ast.Lambda | ast.FunctionDef) -> Value:
         scopes = tuple(tuple(scope.items()) for scope in self.frame.scopes)

@@ -49,22 +49,24 @@ class Follower(Statements):
         self.node = ast.Pass(lineno=where.line, col_offset=0)
         self.entry = Frame(0, "", where.file, {}, None)
         self.gave_up = False
+        self.submitted: list[tuple[list[int], Value]] = []  # in this call: to which ports, what
 
     def rounds(self, once: Callable[[], Any]) -> None:
         """Run until memory does not grow any more."""
         try:
             for _ in range(ROUNDS):
-                self.changed = False
+                self.changed, self.notes.lost = False, None
                 once()
                 if not self.changed:
+                    if self.notes.lost is not None:
+                        self._give_up(self.notes.lost)
                     return
         except (TooLong, RecursionError):
             pass
-        self._give_up("is too much code to follow")
+        self._give_up(Reason("is too much code to follow", self.where))
 
-    def _give_up(self, text: str) -> None:
+    def _give_up(self, reason: Reason) -> None:
         self.gave_up = True
-        reason = Reason(text, self.where)
         self.notes.effect(UNKNOWN_CALL, reason)
         self.notes.hidden = self.notes.hidden or reason
         for port in list(self.notes.reads):
@@ -75,6 +77,7 @@ class Follower(Statements):
         """A call from outside, on a path of its own."""
         self.frames, self.active, self.collectors, self.loops = [self.entry], [], [], []
         self.store = Store()
+        self.submitted = []
         return self.call(callee, Args(list(args)), self.node)
 
     def emit(self, args: Args, node: ast.AST) -> Value:
@@ -82,16 +85,27 @@ class Follower(Statements):
         chosen = literal(args.at(1, "port")) if args.at(1, "port") else Known(0)
         ports = range(len(self.outputs))
         known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
+        if not args.at(0, "value"):
+            self.lose("submits something that cannot be read", node)
         copied = self.copied_of(args.at(0, "value"))
+        self.submitted.append((list[int](), args.at(0, "value")))
         for port in ports:
             if known and chosen is not None and chosen.value != port:
                 continue
             self.notes.emit(port, copied)
+            self.submitted[-1][0].append(port)
             self.unpacked(args.at(0, "value"), port)
             if self.store is not None:
                 self.store.emit(port, (1, 1) if known else (0, 1))
         self.touch()
         return frozenset((Known(None),))
+
+    def settle(self) -> None:
+        """A submitted object is taken apart when the call has ended: by then it may be another."""
+        if self.store is not None:
+            for ports, value in self.submitted:
+                for port in ports:
+                    self.notes.emit(port, self.copied_of(value))
 
     def unpacked(self, value: Value, port: int) -> None:
         """An emitted tuple is taken apart: reading attributes of an object may run its code."""
@@ -144,7 +158,10 @@ def follow_function(
             case "tuple":
                 machine.unpacked(found, 0)
             case "tuples":
-                machine.unpacked(machine.elements(found, machine.node), 0)
+                each = machine.elements(found, machine.node)
+                if not each and length[1] != 0:
+                    machine.lose("gives tuples that cannot be read", machine.node)
+                machine.unpacked(each, 0)
 
     machine.rounds(once)
     if machine.gave_up:
@@ -161,7 +178,7 @@ def follow_code(
     counts: dict[int, Count] = {}
 
     def once() -> None:
-        held = join((frozenset((Known(state, STATE),)), machine.get(holder, "state")))
+        held = join((frozenset((outside.rooted(state, STATE),)), machine.get(holder, "state")))
         row: Value = frozenset((Row(kind, 0),))
         found = machine.enter(frozenset((Known(function),)), [row, held, frozenset((SUBMIT,))])
         changed = frozenset(i for i in found if not (isinstance(i, Known) and i.value is None))
@@ -220,6 +237,7 @@ def _shared(machine: Follower, made: Value) -> Value:
 
 
 def _count(machine: Follower, counts: dict[int, Count]) -> None:
+    machine.settle()
     if machine.store is None:
         return
     for port in range(len(machine.outputs)):

@@ -175,6 +175,8 @@ class Following(Attributes):
         """A generator gives a value, or several."""
         item = self.frame.generator
         assert item is not None
+        if not value and count != (0, 0):
+            self.lose("yields something that cannot be read", node)
         self.put(item, ELEMENTS, value)
         self.yielded[item] = both(self.yielded.get(item), copied)
         if self.store is not None:

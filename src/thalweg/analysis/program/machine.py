@@ -13,6 +13,7 @@ from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, mee
 from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS
 from thalweg.analysis.program.values import (
     ATOMS,
+    CODE,
     NOTHING,
     PLAIN,
     SCALARS,
@@ -45,6 +46,8 @@ T = TypeVar("T")
 MAX_STEPS = 10_000  # statements and calls that are followed for one operator
 
 ELEMENTS, KEYS = "[]", "{}"  # the fields under which memory holds what a container contains
+
+EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
 
 
 class TooLong(Exception):
@@ -85,6 +88,9 @@ class Machine:
     def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         raise NotImplementedError
 
+    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
+        raise NotImplementedError
+
     def contents(self, item: Item) -> Value:
         raise NotImplementedError
 
@@ -121,6 +127,7 @@ class Machine:
                 for field in {ELEMENTS, *self.memory.get(item, {})}:
                     self.put(item, field, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
             may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
+            may_emit |= isinstance(item, Anything) and CODE in item.roots
             if may_emit and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
             if own and isinstance(item, Anything):
@@ -129,6 +136,19 @@ class Machine:
                 roots |= {item.root}
                 self._expose(item, self.reason(text, node))
         return frozenset((Anything(roots),))
+
+    def lose(self, text: str, node: ast.AST) -> Value:
+        """No value is known of something, though nothing says that an exception was raised. Memory may still be
+        growing; if it is so in the last round, too, the code was not understood."""
+        if self.store is not None:
+            self.notes.lost = self.notes.lost or self.reason(text, node)
+        return NOTHING
+
+    def raises(self) -> Value:
+        """An exception, surely: the path ends here."""
+        self.touch()
+        self.store = None
+        return NOTHING
 
     def _is_own_data(self, given: Sequence[Value]) -> bool:
         """Whether there is something of the state among these, and beside it only values and what this code made."""
@@ -178,6 +198,11 @@ class Machine:
             held |= self.memory.get(item.origin, {}).get(field, NOTHING)
         root = item.root if isinstance(item, Known | Part) else None
         return aged(held, root or Root("an object", ""))
+
+    def alias_changed(self, item: Item) -> None:
+        """What an object of this call holds may have been changed by way of something that keeps it."""
+        if isinstance(item, Part) and item.origin is not None and self.store is not None:
+            self.store.forget(item.origin)
 
     def make(self, kind: type, node: ast.AST, tag: str = "", length: Count = ANY_NUMBER) -> New:
         item = New((self.frame.key, id(node), tag), kind)
@@ -361,6 +386,8 @@ class Machine:
                 waiting += [i for (key, _), v in self.later.items() if frame_of_variable(key) in around for i in v]
             if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
                 waiting += self.contents(item)
+            if isinstance(item, Known) and outside.is_dataclass_object(item.value):  # it compares and shows its fields
+                waiting += [outside.rooted(held, item.root) for held in outside.fields_of(item.value)]
         return seen
 
 

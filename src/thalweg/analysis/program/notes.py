@@ -26,6 +26,7 @@ class Notes:
     reads_time: Reason | None = None  # the event time that has passed
     emitted: dict[int, Copied] = field(default_factory=dict)  # by output port
     hidden: Reason | None = None  # code that cannot be followed may emit, too
+    lost: Reason | None = None  # in this round: something was used of which no value is known
 
     def effect(self, kind: str, reason: Reason) -> None:
         self.effects.setdefault(Effect(kind, reason))

@@ -14,7 +14,7 @@ from typing import Any
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.calls import Calls
 from thalweg.analysis.program.frames import Args
-from thalweg.analysis.program.machine import ELEMENTS
+from thalweg.analysis.program.machine import ELEMENTS, EXCEPTIONS
 from thalweg.analysis.program.values import ATOMS, NOTHING, Bound, Known, New, Root, Value, join, literal
 from thalweg.lang.tuples import Tuple, plain
 
@@ -31,9 +31,9 @@ class Objects(Calls):
             return outside.summary(list(cls), None) if self.plain(*args.all()) else self._strange(cls, args, node)
         if issubclass(cls, BaseException):
             return self._exception(cls, args, node)
-        if issubclass(cls, Tuple) and plain(cls) and hasattr(cls, "tuple_type"):
+        if issubclass(cls, Tuple) and hasattr(cls, "tuple_type") and plain(cls):
             return self._of_fields(cls, list(cls.tuple_type.names), {}, args, node)
-        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        if issubclass(cls, tuple) and hasattr(cls, "_fields") and outside.is_named_tuple(cls):
             defaults = {n: self._default_of(cls, n, v) for n, v in getattr(cls, "_field_defaults", {}).items()}
             return self._of_fields(tuple, list(cls._fields), defaults, args, node)
         metaclass_is_plain = type(cls) in (type, abc.ABCMeta, type(Tuple))
@@ -67,6 +67,8 @@ class Objects(Calls):
         init = outside.class_attribute(cls, "__init__")
         item = self.make(cls, node)
         self.put(item, ELEMENTS, join(args.all()))
+        if outside.own_operators(cls) or not self.plain(*args.all()):
+            self.put(EXCEPTIONS, ELEMENTS, frozenset((item,)))
         if isinstance(init, types.FunctionType):
             self.call(frozenset((Bound(init, item),)), args, node)
         return frozenset((item,))
@@ -77,16 +79,18 @@ class Objects(Calls):
         return frozenset((Known(value, Root.of("the default", f"{cls.__name__}.{name}", value)),))
 
     def _dataclass(self, cls: Any, args: Args, node: ast.AST) -> Value:
-        names: list[str] = []
+        code = cls.__init__.__code__
+        names = list(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+        fields = dataclasses.fields(cls)
+        if {field.name for field in fields if field.init} != set(names) or outside.sets_itself(cls, names):
+            return self._strange(cls, args, node)
         defaults: dict[str, Value] = {}
-        for field in dataclasses.fields(cls):
-            if field.init:
-                names.append(field.name)
+        for field in fields:
             if field.default is not dataclasses.MISSING:
                 defaults[field.name] = self._default_of(cls, field.name, field.default)
             elif field.default_factory is not dataclasses.MISSING:
                 defaults[field.name] = self.call(frozenset((Known(field.default_factory),)), Args(), node)
-        made = self._of_fields(cls, names, defaults, args, node)
+        made = self._of_fields(cls, names, defaults, args, node, code.co_argcount - 1)
         post = outside.class_attribute(cls, "__post_init__")
         for item in made:
             for name, value in defaults.items():
@@ -96,11 +100,20 @@ class Objects(Calls):
                 self.call(frozenset((Bound(post, item),)), Args(), node)
         return made
 
-    def _of_fields(self, cls: type, names: list[str], defaults: dict[str, Value], args: Args, node: ast.AST) -> Value:
-        """An object that holds its arguments under names."""
+    def _of_fields(
+        self,
+        cls: type,
+        names: list[str],
+        defaults: dict[str, Value],
+        args: Args,
+        node: ast.AST,
+        positional: int | None = None,
+    ) -> Value:
+        """An object that holds its arguments under names; so many of them may be given by position."""
         given = dict(zip(names, args.positional, strict=False)) | args.named
-        if len(args.positional) > len(names) or not args.named.keys() <= set(names):
-            return NOTHING  # an exception
+        most = len(names) if positional is None else positional
+        if len(args.positional) > most or not args.named.keys() <= set(names):
+            return self.lose(f"makes a {cls.__name__} in another way than it is declared", node)
         rest = [v for v in (args.more, args.more_named) if v is not None]
         values: dict[str, Value] = {}
         for name in names:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import collections
+import enum
 import types
 
 from thalweg.analysis.program import outside
@@ -13,7 +15,6 @@ from thalweg.analysis.program.values import (
     BOOL,
     FLOAT,
     INT,
-    NOTHING,
     PLAIN,
     PLAINS,
     SCALARS,
@@ -21,6 +22,7 @@ from thalweg.analysis.program.values import (
     TREE,
     Bound,
     Given,
+    Item,
     Known,
     New,
     Part,
@@ -42,6 +44,9 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.BitAnd: "and",
     ast.BitXor: "xor",
     ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
     ast.Eq: "eq",
     ast.NotEq: "ne",
     ast.Lt: "lt",
@@ -52,13 +57,15 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.NotIn: "contains",
 }
 
+_REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
 
 class Operators(Objects):
     """What operators do."""
 
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         if not left or not right:
-            return NOTHING
+            return self.lose("an operand is something that cannot be read", node)
         if not self.plain(left, right) or self._has_operators(left, right):
             return self._with_code(op, left, right, node)
         if isinstance(op, ast.Mod):
@@ -70,6 +77,8 @@ class Operators(Objects):
             return FLOAT if not isinstance(op, ast.Pow) else PLAINS
         if kinds <= {str} or (isinstance(op, ast.Mod) and all(types_of(i) == (str,) for i in left)):
             self.look_into([left, right], node)
+            growing = frozenset(i for i in right if collections.defaultdict in (types_of(i) or ()))
+            self.mutate(growing, f"may insert into {ast.unparse(node)[:40]}", node)
             return STR
         if kinds <= {*SCALARS, PLAIN}:
             return PLAINS
@@ -104,17 +113,24 @@ class Operators(Objects):
         """Operands with code of their own: it is followed where it is Python's."""
         name = _NAMES.get(type(op), "")
         found: list[Value] = []
-        for own, other, wanted in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
+        for own, other, wanted in ((left, right, name), (right, left, _REFLECTED.get(name, f"r{name}"))):
             for item in own:
                 for cls in self.classes_of(item):
-                    method = outside.class_attribute(cls, wanted)
-                    if isinstance(method, types.FunctionType) and name:
-                        found.append(self.call(frozenset((Bound(method, item),)), Args([other]), node))
-        if found and all(
-            outside.is_python_class(c) for i in left | right for c in self.classes_of(i) if not is_built_in(c)
-        ):
+                    names = (wanted, "eq") if wanted == "ne" else (wanted,)
+                    methods = [outside.class_attribute(cls, f"__{one}__") for one in names if name]
+                    own_code = [m for m in methods if isinstance(m, types.FunctionType)]
+                    found += [self.call(frozenset((Bound(m, item),)), Args([other]), node) for m in own_code]
+        compared = isinstance(op, ast.cmpop) and not isinstance(op, ast.In | ast.NotIn)
+        if (found or compared) and all(self._runs_no_more(item) for item in left | right):
             return join((*found, PLAINS))
         return self.unknown("an operator runs code that cannot be read", node, left, right)
+
+    def _runs_no_more(self, item: Item) -> bool:
+        """Whether an operator runs no other code of an operand than its own method: not that of elements either."""
+        if isinstance(item, Known) and isinstance(item.value, enum.Enum):
+            return outside.is_plain(item.value.value)
+        classes = self.classes_of(item)
+        return self.plain(frozenset((item,))) or (bool(classes) and all(map(outside.is_python_class, classes)))
 
     def unary(self, value: Value, node: ast.AST) -> Value:
         if not self.plain(value) or self._has_operators(value):
@@ -149,7 +165,10 @@ class Operators(Objects):
         if a is not None and b is not None and isinstance(op, ast.Eq | ast.NotEq):
             return frozenset((Known((a.value == b.value) == isinstance(op, ast.Eq)),))
         if not self.plain(left, right):
-            self._with_code(op, right if isinstance(op, ast.In | ast.NotIn) else left, left, node)
+            first, second = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
+            self._with_code(op, first, second, node)
+        elif any(map(outside.has_own_metaclass, _values(left | right))):
+            self.unknown("asks a class that cannot be read", node, left, right)
         self.look_into([left, right], node)
         if isinstance(op, ast.In | ast.NotIn):
             self._uses_up(right, node)
@@ -165,12 +184,15 @@ class Operators(Objects):
         """`x += y`: a mutable object is changed, of others a new one is made."""
         name = f"__i{_NAMES.get(type(op), '')}__"
         found: list[Value] = []
+        if not owner:
+            self.lose("changes something that cannot be read", node)
         for item in owner:
             kinds = types_of(item) or ()
             if isinstance(item, Given) and list in kinds:
                 continue  # refuses to change
             if any(name in MUTATORS.get(kind, ()) for kind in kinds):
                 self.call_method(item, name, Args([value]), node, surely=len(owner) == 1)
+                self.alias_changed(item)
                 found.append(frozenset((item,)))
                 if TREE not in kinds:
                     continue
@@ -181,3 +203,7 @@ class Operators(Objects):
                 continue
             found.append(self.binary(op, frozenset((item,)), value, node))
         return join(found)
+
+
+def _values(value: Value) -> list[object]:
+    return [item.value for item in value if isinstance(item, Known)]

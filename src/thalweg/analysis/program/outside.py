@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import abc
+import collections
 import dataclasses
 import enum
 import inspect
 import sysconfig
 import types
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS
-from thalweg.analysis.program.values import PLAIN, SCALARS, TREE, Anything, Item, Known, Of, Part, Root, Value
+from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS, is_built_in
+from thalweg.analysis.program.values import (
+    CODE,
+    PLAIN,
+    SCALARS,
+    STATE,
+    TREE,
+    Anything,
+    Item,
+    Known,
+    Of,
+    Part,
+    Root,
+    Value,
+)
 
 PEEK = 16  # of so many elements each is looked at; of more only their types
 WALK = 200_000  # objects in a captured table
@@ -31,14 +47,19 @@ def is_fixed(value: object) -> bool:
     return isinstance(value, type | types.FunctionType | types.MethodType | types.MethodWrapperType)
 
 
-def is_plain(value: object) -> bool:
-    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's."""
+def is_plain(value: object, *, growing: bool = True) -> bool:
+    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's.
+    `growing`: whether there may be something in it that grows when it is read."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:
         one: Any = waiting.pop()
-        if type(one) in SCALARS or isinstance(one, enum.Enum) or id(one) in seen:
+        if type(one) in SCALARS or id(one) in seen:
             continue
+        if isinstance(one, enum.Enum) and not own_operators(type(one)):
+            continue
+        if type(one) is collections.defaultdict and not growing:
+            return False
         if type(one) not in CONTAINERS or len(seen) > WALK:
             return False
         seen.add(id(one))
@@ -52,13 +73,34 @@ def is_plain(value: object) -> bool:
 def summary(values: list[object], root: Root | None) -> Value:
     """What one of several objects may be."""
     if len(values) <= PEEK:
-        return frozenset(Known(v, root) for v in values)
+        return frozenset(rooted(v, root) for v in values)
     kinds = {type(v) for v in values}
     if kinds <= set(SCALARS):
         return frozenset(Of(kind) for kind in kinds)
     source = root or Root("the literal", "")
-    found: Item = Part(source, TREE) if is_plain(values) else Anything(frozenset((source,)))
+    roots = {source, CODE} if any(map(is_one_for_all, values)) else {source}
+    found: Item = Part(source, TREE) if is_plain(values, growing=False) else Anything(frozenset(roots))
     return frozenset((found, Of(PLAIN)))
+
+
+def rooted(value: object, root: Root | None) -> Known:
+    """An object that is reached from another. What a state holds is each key's own, but for what is never copied."""
+    if root == STATE and is_one_for_all(value):
+        named: Any = value if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) else type(value)
+        return Known(value, Root.of("the object", named.__qualname__, value))
+    return Known(value, root)
+
+
+_NEVER_COPIED = type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType | enum.Enum
+_COPIES = ("__deepcopy__", "__reduce__", "__reduce_ex__")
+
+
+def is_one_for_all(value: object) -> bool:
+    """Whether a deep copy of it may be itself."""
+    if is_built_in(type(value)):
+        return False
+    own = (class_attribute(type(value), name) for name in _COPIES)
+    return isinstance(value, _NEVER_COPIED) or any(isinstance(held, types.FunctionType) for held in own)
 
 
 def is_iterator(value: object) -> bool:
@@ -92,6 +134,38 @@ def own_attribute(value: object, name: str) -> Any:
     return NOT_THERE
 
 
+def is_dataclass_object(value: object) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def fields_of(value: Any) -> list[Any]:
+    """What the fields of a dataclass's object hold."""
+    held = [own_attribute(value, field.name) for field in dataclasses.fields(value)]
+    return [one for one in held if one is not NOT_THERE]
+
+
+def sets_itself(cls: type, names: Sequence[str]) -> bool:
+    """Whether writing or reading attributes of an object runs code of the class."""
+    ways = [class_attribute(cls, name) for name in ("__setattr__", "__getattribute__")]
+    descriptors = [class_attribute(cls, name) for name in names]
+    return any(isinstance(held, types.FunctionType) and not _generated(held) for held in ways) or any(
+        hasattr(type(held), "__set__") and not isinstance(held, types.MemberDescriptorType) for held in descriptors
+    )
+
+
+def is_named_tuple(cls: type) -> bool:
+    """Whether objects of a class are what `namedtuple` makes of them: no code of the user's makes or shows them."""
+    if not (issubclass(cls, tuple) and hasattr(cls, "_fields")) or type(cls) is not type:
+        return False
+    names = ("new", "init", "del", "getattribute", "getattr", *_DUNDERS)
+    held = [class_attribute(cls, f"__{name}__") for name in names]
+    codes = [
+        getattr(inspect.unwrap(h), "__code__", None) for h in held if isinstance(h, types.FunctionType | staticmethod)
+    ]
+    own = any(code is None or code.co_filename not in ("<string>", collections.__file__) for code in codes)
+    return not own and all(type(class_attribute(cls, n)).__name__ == "_tuplegetter" for n in cls._fields)
+
+
 def looks_up_itself(cls: type) -> bool:
     """Whether reading an attribute may run code of the class."""
     return any("__getattr__" in vars(c) or "__getattribute__" in vars(c) for c in cls.__mro__[:-1])
@@ -101,7 +175,9 @@ _MADE = ("__eq__", "__hash__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__
 _DUNDERS = frozenset[str]().union(
     ("eq", "ne", "lt", "le", "gt", "ge", "hash", "repr", "str", "format", "bool", "len", "iter", "contains", "getitem"),
     ("add", "radd", "iadd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "neg", "pos"),
-    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor"),
+    ("abs", "int", "float", "index", "call", "reversed", "or", "and", "xor", "ror", "rand", "rxor", "invert"),
+    ("round", "floor", "ceil", "trunc", "pow", "rpow", "divmod", "rdivmod", "matmul", "rmatmul", "rfloordiv", "rmod"),
+    ("lshift", "rshift", "rlshift", "rrshift", "bytes", "complex", "length_hint", "missing", "next", "fspath"),
 )
 
 
@@ -112,13 +188,23 @@ def own_operators(cls: type) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def _own_operators(cls: Any) -> frozenset[str]:
-    found: set[str] = set()
-    for name in (f"__{n}__" for n in _DUNDERS):
-        held = class_attribute(cls, name)
-        made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
-        if isinstance(held, types.FunctionType) and not made and not _is_ours(held):
-            found.add(name)
-    return frozenset(found)
+    return frozenset(name for name in (f"__{n}__" for n in _DUNDERS) if own_code(cls, name) is not None)
+
+
+def own_code(cls: type, name: str) -> types.FunctionType | None:
+    """The function under a name of a class, if the user wrote it."""
+    held = class_attribute(cls, name)
+    made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
+    return held if isinstance(held, types.FunctionType) and not made and not _is_ours(held) else None
+
+
+def has_own_metaclass(value: object) -> bool:
+    """Whether it is a class that answers with code of the user's: how long it is, what it contains, what is one."""
+    if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
+        return False
+    held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]
+    own = [one for one in held if isinstance(one, types.FunctionType) and one.__module__ not in ("abc", "typing")]
+    return bool(own or own_operators(type(value)))
 
 
 def is_python_class(cls: type) -> bool:

@@ -43,7 +43,7 @@ class Patterns(Expressions):
                 if name is not None:
                     self.assign_name(name, subject, node)
             case ast.MatchOr(patterns=patterns):
-                self._each(patterns, subject, node)
+                self._either(patterns, subject, node)
             case ast.MatchSequence(patterns=patterns):
                 self._each(patterns, self.elements(subject, node), node)
             case ast.MatchStar(name=name):
@@ -63,6 +63,19 @@ class Patterns(Expressions):
     def _each(self, patterns: Sequence[ast.pattern], subject: Value, node: ast.AST) -> None:
         for pattern in patterns:
             self._pattern(pattern, subject, node)
+
+    def _either(self, patterns: Sequence[ast.pattern], subject: Value, node: ast.AST) -> None:
+        """One of them matched; those before it were tried."""
+        ends: list[Store | None] = []
+        for pattern in patterns:
+            before = self.store
+            if before is None:
+                break
+            self.store = before.copy()
+            self._pattern(pattern, subject, node)
+            ends.append(self.store)
+            self.store = meet((before, self.store))
+        self.store = meet(ends)
 
     def _class(self, pattern: ast.MatchClass, subject: Value, node: ast.AST) -> None:
         cls = only(self.expr(pattern.cls))

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg.analysis.program.attempts import Attempts
+from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.machine import TURNS
 from thalweg.analysis.program.store import Store, meet, widened
-from thalweg.analysis.program.values import Known, join, literal
+from thalweg.analysis.program.tables import CONTAINERS
+from thalweg.analysis.program.values import NOTHING, Known, New, Value, join, literal
 
 
 class Statements(Attempts):
@@ -32,6 +34,8 @@ class Statements(Attempts):
                 self.expr(value)
             case ast.Return(value=value):
                 found = frozenset[Any]((Known(None),)) if value is None else self.expr(value)
+                if not found:
+                    self.lose("returns something that cannot be read", node)
                 if self.store is not None:
                     self.frame.returns.append((found, self.store))
                 self.store = None
@@ -60,8 +64,10 @@ class Statements(Attempts):
                 self.manage(node, 0)
             case ast.Raise(exc=exc, cause=cause):
                 for part in (exc, cause):
-                    if part is not None:
-                        self.expr(part)
+                    found = NOTHING if part is None else self.expr(part)
+                    classes = [i for i in found if isinstance(i, Known) and isinstance(i.value, type)]
+                    if classes:
+                        self.call(frozenset(classes), Args(), node)
                 self.touch()
                 self.store = None
             case ast.Assert(test=test, msg=msg):
@@ -76,7 +82,15 @@ class Statements(Attempts):
             case ast.Match():
                 self.match(node)
             case _:
-                self.unknown(f"uses `{ast.unparse(node).splitlines()[0][:40]}`", node)
+                self._not_followed(node)
+
+    def _not_followed(self, node: ast.stmt) -> None:
+        """`class`, `async def`: their code is not followed; it may use all that it names."""
+        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & self.frame.locals
+        given = [self.name(name, node) for name in used]
+        made = self.unknown(f"uses `{ast.unparse(node).splitlines()[0][:40]}`", node, *given)
+        if isinstance(node, ast.ClassDef | ast.AsyncFunctionDef):
+            self.assign_name(node.name, made, node)
 
     def _if(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         condition = literal(self.truth(self.expr(test), test))
@@ -108,9 +122,14 @@ class Statements(Attempts):
 
     def _for(self, node: ast.For) -> None:
         source = self.expr(node.iter)
+        if not source:
+            self.lose("iterates over something that cannot be read", node)
         each = self.elements(source, node.iter)
         head = self.store
         breaks: list[Store] = []
+        if not each and self._is_empty(source):
+            self._behind(head, node.orelse, breaks)
+            return
         for turn in range(TURNS):
             if head is None:
                 return
@@ -126,6 +145,14 @@ class Statements(Attempts):
         else:
             self.unknown("has a loop that cannot be followed to its end", node)
         self._behind(head, node.orelse, breaks)
+
+    def _is_empty(self, source: Value) -> bool:
+        """Whether these are lists that nobody fills."""
+        return bool(source) and all(
+            (isinstance(i, Known) and type(i.value) in CONTAINERS and not i.value)
+            or (isinstance(i, New) and i.type in (list, tuple) and self.length(frozenset((i,))) == (0, 0))
+            for i in source
+        )
 
     def _while(self, node: ast.While) -> None:
         head = self.store

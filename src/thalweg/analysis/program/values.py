@@ -44,6 +44,7 @@ class Root:
 
 STATE = Root("state", "")  # of the operator's own key: the one thing that may change
 CONFIG = Root("the setting", "self.config")
+CODE = Root("code", "")  # not only data: a function that somebody kept
 RESOURCE = Root("the resource", "self.resource")
 
 
@@ -208,7 +209,7 @@ def _aged(item: Item, root: Root) -> Item:
         case New(_, kind):
             return Part(root, kind, item)
         case Func() | Bound() | Method() | Super():
-            return Anything(frozenset((root,)))
+            return Anything(frozenset((root, CODE)))
     return item
 
 
