@@ -2011,6 +2011,9 @@ def keys_of_a_dict_of_numbers(t):
     return {"k": first, "a": t.a}
 
 
+# ---------------------------------------------------------------- what code that runs later does not see
+
+
 @case("flat_map", "stateless", MANY, "k v", "k")
 def changes_the_rows_of_a_generator(t):
     for row in ({"k": t.k, "a": v} for v in t.v):
@@ -2077,3 +2080,9 @@ def fills_a_list_by_recursion(t):
 
     fill_up(t.a)
     return out
+
+
+@case("flat_map", "stateless", (0, 3), "k", "k")
+def map_that_ends_with_another_iterator(t):
+    numbers = iter((1, 2))
+    return list(map(lambda _: {"k": t.k, "a": next(numbers)}, (1, 2, 3)))
