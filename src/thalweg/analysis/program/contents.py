@@ -175,13 +175,11 @@ class Contents(Machine):
 
     def steady_length(self, value: Value) -> Count:
         """How many elements a value has when it is used later, or while other code runs."""
-        changing = frozenset(item for item in value if item in self.altered)
-        least, most = self.length(value)
-        return (
-            (0, most if all(isinstance(i, New) and i.type is ITERATOR for i in changing) else None)
-            if changing
-            else (least, most)
-        )
+        changing = [item for item in value if isinstance(item, New) and item in self.altered]
+        if all(item.type is ITERATOR for item in changing):  # it gets no longer by that
+            least, most = self.length(value)
+            return 0 if changing else least, most
+        return ANY_NUMBER
 
     def length(self, value: Value) -> Count:
         """How many elements a value has."""

@@ -61,6 +61,7 @@ def _text(m: Makers, args: Args, node: ast.AST) -> Value:
 
 
 def _next(m: Makers, args: Args, node: ast.AST) -> Value:
+    m.nexts += len(args.all()) == 1
     return join((*(_taken(m, item, node) for item in args.at(0)), args.at(1)))
 
 
@@ -93,7 +94,9 @@ def _lazy(kind: Callable[..., Any]) -> Callable[[Makers, Args, ast.AST], Value]:
         for source in sources:
             m.watch(source)
         if kind is map:
+            nexts = m.nexts
             made = _later(m, args.at(0), held, node)
+            length = length if m.nexts == nexts else (0, length[1])  # an empty iterator in the function is the end
         elif kind is filter:
             _later(m, args.at(0), held, node, asked=True)
             made = join(held)

@@ -72,6 +72,7 @@ class Machine:
         # Changed when code that runs later could have seen them, and under which names (None: anyhow). It only grows.
         self.altered: dict[New, frozenset[str] | None] = {}
         self.delayed: list[set[New]] = []  # what the code changes that runs later
+        self.nexts = 0  # calls of next() that may find an iterator empty
 
     def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
         raise NotImplementedError
@@ -261,7 +262,9 @@ class Machine:
                 break
             head = widened(head, after) if turn else after
         else:
+            self.store = head
             self.unknown("has a loop that cannot be followed to its end", node, callee, *args.all())
+            return UNKNOWN
         self.store = head
         return found
 
