@@ -37,6 +37,7 @@ from thalweg.analysis.program.values import (
     Submit,
     Value,
     join,
+    literal,
     types_of,
 )
 from thalweg.ir.facts import IO, RANDOMNESS, TIME, UNKNOWN_CALL
@@ -157,6 +158,13 @@ class Calls(Following):
             return join(self._call(Method(i, value.__name__), rest, node, surely=False) for i in args.at(0))
         if value is str and len(args.all()) == 1 and self.shows_itself(args.at(0), ("__str__", "__repr__"), node):
             return STR
+        if value is getattr and len(args.positional) == 3:
+            name = literal(args.at(1))
+            if name is not None and isinstance(name.value, str):
+                return join((self.attribute_if_there(args.at(0), name.value, node), args.at(2)))
+        if value is operator.setitem or value is operator.delitem:
+            for changed in args.at(0):
+                self.alias_changed(changed)
         if value is operator.getitem and len(args.positional) == 2:
             return self.subscript(args.at(0), args.at(1), node)
         if pure_result(value) is not None and any(map(outside.has_own_metaclass, _values(args))):

@@ -174,8 +174,7 @@ def _getattr(m: Makers, args: Args, node: ast.AST) -> Value:
     name = literal(args.at(1))
     if name is None or not isinstance(name.value, str):
         return m.unknown("getattr() of a name that is not constant", node, *args.all())
-    found = (m.attribute_if_there if args.at(2) else m.get_attribute)(args.at(0), name.value, node)
-    return join((found, args.at(2)))
+    return join((m.get_attribute(args.at(0), name.value, node), args.at(2)))
 
 
 def _setattr(m: Makers, args: Args, node: ast.AST) -> Value:
@@ -203,7 +202,6 @@ def _setitem(m: Makers, args: Args, node: ast.AST) -> Value:
     m.mutate(args.at(0), f"changes {m.argument(node)}", node)
     for item in args.at(0):
         m.put(item, ELEMENTS, args.at(2))
-        m.alias_changed(item)
         if isinstance(item, New) and m.store is not None:
             m.store.forget(item)
     return NONE

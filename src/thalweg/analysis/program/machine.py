@@ -89,9 +89,6 @@ class Machine:
     def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         raise NotImplementedError
 
-    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
-        raise NotImplementedError
-
     def contents(self, item: Item) -> Value:
         raise NotImplementedError
 
