@@ -1118,7 +1118,7 @@ class Stepping:
         raise StopIteration
 
 
-@case("flat_map", "unknown", MANY, (), (), "mutates reads_mutable", why="the global SEEN")
+@case("flat_map", "unknown", MANY, None, (), "mutates reads_mutable unknown_call", why="SEEN")
 def result_with_its_own_steps(t):
     return Stepping()
 
@@ -1886,7 +1886,7 @@ class CountingLogger(logging.Logger):
 COUNTING_LOGGER = CountingLogger("counting")
 
 
-@case("map", "unknown", ONE, "k", "k", "unknown_call", why="calls info")
+@case("map", "unknown", ONE, "k", "k", "mutates reads_mutable", why="COUNTING_LOGGER")
 def logger_with_code_of_its_own(t):
     COUNTING_LOGGER.info("x")
     return {"k": t.k, "a": 1}
