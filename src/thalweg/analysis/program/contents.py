@@ -10,7 +10,8 @@ from typing import Any
 
 from thalweg.analysis.program import outside
 from thalweg.analysis.program.frames import Args
-from thalweg.analysis.program.machine import ELEMENTS, KEYS, Machine
+from thalweg.analysis.program.later import Later
+from thalweg.analysis.program.machine import ELEMENTS, KEYS
 from thalweg.analysis.program.store import ANY_NUMBER, Count, either
 from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS, SETS, is_built_in
 from thalweg.analysis.program.values import (
@@ -42,7 +43,7 @@ from thalweg.ir.facts import HASH_ORDER
 from thalweg.ir.types import AttributeType
 
 
-class Contents(Machine):
+class Contents(Later):
     """Looks into things."""
 
     def plain(self, *values: Value) -> bool:
