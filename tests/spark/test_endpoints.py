@@ -88,6 +88,7 @@ def test_all_kinds_with_a_stop_in_the_middle(tmp_path: Path) -> None:
         app = mixed(tmp_path, speaker.port, listener.port)
         with pytest.raises(Stop):
             run(app, checkpoint, stop, console=console)
+        written = sum(1 for _ in Checkpoint(checkpoint).reports(0))  # perhaps more than were shown: Spark went on
         result = run(app, checkpoint, console=console)
         assert speaker.connections == 2
 
@@ -109,7 +110,8 @@ def test_all_kinds_with_a_stop_in_the_middle(tmp_path: Path) -> None:
     assert [row for _, row in sorted(delivered.items())] == wanted
     assert result.tuples_out["nothing"] == result.tuples_out["kept"]
     for epoch in log[:-1]:
-        assert console.getvalue().count(f"shown, epoch {epoch.number}: {epoch.tuples} tuples\n") == 1
+        shown = console.getvalue().count(f"shown, epoch {epoch.number}: {epoch.tuples} tuples\n")
+        assert shown == 1 or (shown == 0 and 1 < epoch.number < written)
 
 
 AS_ITERABLE = (
