@@ -34,9 +34,12 @@ test-fast: export THALWEG_CASES = 50
 test-fast: setup
 	$(call both, $(COMPILER:%=tests/%) -m "not spark and not slow", tests $(COMPILER:%=--ignore=tests/%) -m "not spark and not slow")
 
+# A single test may take longer here than one that hangs is given elsewhere.
+PATIENT := -o faulthandler_timeout=0
+
 # More random cases: over 5,000 on the local engine, 40 on Spark, 20 kills.
 test-cases: setup
-	THALWEG_CASES=2450 THALWEG_SPARK_CASES=40 THALWEG_KILLS=20 $(BIN)/python -m pytest tests/properties \
+	THALWEG_CASES=2450 THALWEG_SPARK_CASES=40 THALWEG_KILLS=20 $(BIN)/python -m pytest $(PATIENT) tests/properties \
 	tests/codegen/test_random_functions.py tests/analysis/test_random_code.py tests/engine/test_crash.py \
 	tests/spark/test_plan_invariance.py tests/spark/test_crash.py
 
@@ -46,7 +49,7 @@ test-spark: setup
 # Hours: new random cases by the ten thousand, on Spark by the thousand, some of these killed and started again.
 test-long: setup
 	THALWEG_EXPLORE=1 THALWEG_CASES=20000 THALWEG_SPARK_CASES=4000 THALWEG_SPARK_KILLED=400 THALWEG_KILLS=60 \
-	$(BIN)/python -m pytest tests --durations=20
+	$(BIN)/python -m pytest $(PATIENT) tests --durations=20
 
 # Against real services, which the tests fetch (into .services) and start themselves.
 test-services: setup

@@ -104,10 +104,10 @@ def _plan(
 
 def _plan_text(file: Path) -> str:
     """The file's plan; of all that `explain` prints, that part."""
-    lines = file.read_text().splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if line.startswith("plan ")), 0)
-    last = next((number for number in range(first, len(lines)) if not lines[number].strip()), len(lines))
-    return "".join(lines[first:last]) if lines[:1] and lines[0].startswith("application ") else "".join(lines)
+    text = file.read_text()
+    if not text.startswith("application "):
+        return text
+    return "plan " + text.partition("\nplan ")[2].partition("\n\n")[0]
 
 
 def _degree(text: str) -> int:
