@@ -146,6 +146,46 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
+ENDED_AT_A_BAD_MOMENT = """
+import multiprocessing.queues, multiprocessing.synchronize, threading, time
+
+feed, cleanup = multiprocessing.queues.Queue._feed, multiprocessing.synchronize.SemLock._cleanup
+MAIN = threading.main_thread()
+
+
+def slow_feed(*given):
+    feed(*given)
+    time.sleep(0.06)
+
+
+def slow_cleanup(name):
+    multiprocessing.synchronize.sem_unlink(name)
+    time.sleep(0 if threading.current_thread() is MAIN else 0.3)
+    multiprocessing.resource_tracker.unregister(name, "semaphore")
+
+
+multiprocessing.queues.Queue._feed = staticmethod(slow_feed)
+multiprocessing.synchronize.SemLock._cleanup = staticmethod(slow_cleanup)
+
+from thalweg.engine.parallel.messages import Load
+from thalweg.engine.parallel.pool import Pool
+
+pool = Pool(2)
+pool.load([Load(None, {})] * 2)
+pool.END()
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_a_pool_leaves_no_semaphores_to_its_threads(end: str) -> None:
+    """The end of the program stops them half-way, and Python warns of what leaked."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDED_AT_A_BAD_MOMENT.replace("END", end)], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def _is_alive(pid: int) -> bool:
     """One that nobody has waited for yet is a zombie: it has ended."""
     try:

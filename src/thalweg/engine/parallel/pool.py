@@ -27,6 +27,10 @@ from thalweg.errors import InternalError
 
 _PATIENCE_S = 5.0  # for processes that were told to end
 
+# Queues whose threads may wait for a reader for ever. If such a thread were the last to hold a queue's semaphores, it
+# would give them back, and the end of the program could stop it half-way: Python then warns of semaphores that leaked.
+_ABANDONED: list[Any] = []
+
 
 @contextmanager
 def _without_main() -> Iterator[None]:
@@ -163,12 +167,17 @@ class Pool:
             self._await_answers(range(self.size), last=True)
         for process in self.processes:
             process.join(_PATIENCE_S)
+        for inbox in self.inboxes:
+            inbox.close()
+            inbox.join_thread()  # all was read, so it ends
+        self.inboxes = []
         self.kill()
 
     def kill(self) -> None:
         for inbox in self.inboxes:
             inbox.cancel_join_thread()  # what was not sent will not be read
             inbox.close()
+        _ABANDONED.extend(self.inboxes)
         for process in self.processes:
             process.kill()
         for process in self.processes:
