@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from make_ticks import tick_table
 
+from tests.waiting import PATIENCE_S
 from thalweg.api import run_plan
 from thalweg.cli.load import load_app
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
@@ -174,4 +175,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def thalweg(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, as a user would see it."""
-    return subprocess.run([*THALWEG, *arguments], capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
+    return subprocess.run(
+        [*THALWEG, *arguments], capture_output=True, text=True, cwd=cwd, timeout=PATIENCE_S, check=False
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
@@ -83,13 +82,6 @@ def reset(connection: socket.socket) -> None:
 def break_off(connection: socket.socket) -> None:
     """Let its close be a reset, which is no end of what was said."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def free_port() -> int:

@@ -19,6 +19,7 @@ import thalweg as tw
 import thalweg.cli.main as command
 from tests.cli.test_live import REPORT
 from tests.small import PER_EPOCH, THALWEG, Small, thalweg
+from tests.waiting import PATIENCE_S
 from thalweg import agg, window
 from thalweg.cli.metrics import parse_address
 from thalweg.cli.prometheus import Exporter
@@ -139,10 +140,10 @@ def test_prometheus_asks_a_run(small: Small) -> None:
         assert run.stdout is not None
         url = next(e["url"] for e in map(json.loads, run.stdout) if e["event"] == "prometheus")
         next(e for e in map(json.loads, run.stdout) if e["event"] == "epoch")
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             text = answer.read().decode()
         run.terminate()
-        run.communicate(timeout=60)
+        run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 143
     families = {f.name: f for f in text_string_to_metric_families(text)}
     tuples = [s for s in families["thalweg_tuples"].samples if s.name == "thalweg_tuples_total"]

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import thalweg as tw
 from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import cut_all
 from tests.small import PER_EPOCH, Small, undisturbed
+from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 from thalweg.api import run_plan
 from thalweg.engine.local import LocalEngine
@@ -111,6 +111,7 @@ def test_a_tuple_that_kills_its_worker(tmp_path: Path) -> None:
 SCRIPT = """
 import multiprocessing, time
 import thalweg as tw
+from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 
 class Number(tw.Tuple):
@@ -140,10 +141,7 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     driver.send_signal(signal.SIGKILL)
     driver.wait()
     driver.stdout.close()
-    deadline = time.monotonic() + 60
-    while _is_alive(worker):
-        assert time.monotonic() < deadline, "the worker lives on"
-        time.sleep(0.02)
+    wait_for(lambda: not _is_alive(worker))
 
 
 ENDED_AT_A_BAD_MOMENT = """
@@ -181,7 +179,10 @@ time.sleep(0.1)
 def test_a_pool_leaves_no_semaphores_to_its_threads(end: str) -> None:
     """The end of the program stops them half-way, and Python warns of what leaked."""
     ended = subprocess.run(
-        [sys.executable, "-c", ENDED_AT_A_BAD_MOMENT.replace("END", end)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", ENDED_AT_A_BAD_MOMENT.replace("END", end)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -7,14 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.small import Small, Stop, contents, stop_after, undisturbed
+from tests.waiting import PATIENCE_S, wait_for
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.manifest import make_manifest
 from thalweg.engine.run import RunOptions, run_local
@@ -165,12 +164,12 @@ def test_after_the_end_a_start_is_refused(small: Small, expected: dict[str, byte
 
 def test_a_second_process_is_refused(small: Small, expected: dict[str, bytes]) -> None:
     with _following(small) as first:
-        _wait_for(lambda: len(small.log()) == 6)
+        wait_for(lambda: len(small.log()) == 6)
         with pytest.raises(CheckpointError, match="another process is working on"):
             small.run()
         assert first.poll() is None
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
+        first.communicate(timeout=PATIENCE_S)
     small.run()
     assert small.output() == expected
 
@@ -231,14 +230,14 @@ def test_two_sinks_in_one_folder_are_refused(small: Small) -> None:
 def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
     """Pause, new files, go on, pause; a run without --follow then ends it."""
     with _following(small) as process:
-        _wait_for(lambda: len(small.log()) == 6)
+        wait_for(lambda: len(small.log()) == 6)
         said = _interrupted(process)
     assert re.fullmatch(r"stopping( after epoch \d+)?; again: at once\npaused; the same command goes on\n", said)
     small.add_ticks(4)
     with _following(small) as process:
-        _wait_for(lambda: len(small.log()) == 8)
+        wait_for(lambda: len(small.log()) == 8)
         small.add_ticks(5)
-        _wait_for(lambda: len(small.log()) == 10)
+        wait_for(lambda: len(small.log()) == 10)
         _interrupted(process)
     assert not any(epoch.final for epoch in small.log())
     assert not (small.checkpoint / "ended").exists()
@@ -274,16 +273,9 @@ class _following:  # noqa: N801
 
 def _interrupted(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     return said
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def tuples_by_sink(output: dict[str, bytes]) -> dict[str, list[tuple[object, ...]]]:

@@ -16,7 +16,7 @@ import pytest
 import thalweg as tw
 from tests.engine.test_crash import die_at_write, finished, in_child
 from tests.small import Stop, contents, stop_after
-from tests.tcp import wait_for
+from tests.waiting import wait_for
 from thalweg import agg, window
 from thalweg.engine import feed, retain
 from thalweg.engine.check import check

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.small import HOLDING, Small, undisturbed
+from tests.waiting import PATIENCE_S, wait_for
 from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.engine.run import RunOptions, run_local
 from thalweg.engine.stop import Stop
@@ -46,13 +46,6 @@ def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, number: signal.Signals, code: int) -> None:
     with held(small) as process:
@@ -61,7 +54,7 @@ def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, numbe
         assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
         (small.folder / "hold").unlink()
         assert process.stderr.read() == "paused; the same command goes on\n"
-        assert process.wait(60) == code
+        assert process.wait(PATIENCE_S) == code
     committed = LocalState(Checkpoint(small.checkpoint)).load()
     assert committed is not None
     assert committed[0] == len(small.log()) == 1
@@ -78,7 +71,7 @@ def test_the_second_one_stops_at_once(small: Small, tmp_path: Path, degree: int)
         assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == "paused; the same command goes on\n"
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE_S) == 130
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
     (small.folder / "hold").unlink()
@@ -103,7 +96,7 @@ def test_without_a_checkpoint_it_is_just_stopped(small: Small) -> None:
         assert '"plan"' in process.stdout.readline()
         assert process.stdout.readline() == '{"event": "stopping", "epoch": 0}\n'
         (small.folder / "hold").unlink()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, err) == (130, "stopped\n")
     epoch, end = out.splitlines()
     assert '"event": "epoch"' in epoch

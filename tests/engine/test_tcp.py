@@ -13,7 +13,8 @@ import pytest
 
 import thalweg as tw
 from tests.small import Stop
-from tests.tcp import Script, Server, break_off, free_port, hear, numbers, reset, say, say_and_stay, wait_for
+from tests.tcp import Script, Server, break_off, free_port, hear, numbers, reset, say, say_and_stay
+from tests.waiting import wait_for
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.sink_tcp import TcpSink

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.services.jars import Jars, java
 from tests.tcp import free_port
+from tests.waiting import PATIENCE_S
 
 SERVER = Jars("kafka", ("org.apache.kafka:kafka_2.13:4.3.1",), transitive=True)
 PARTITIONS = 3
@@ -71,7 +72,7 @@ def broker(folder: Path) -> Iterator[Broker]:
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, said: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

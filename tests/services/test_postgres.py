@@ -24,6 +24,7 @@ from tests.small import THALWEG, contents, thalweg
 from tests.spark import dying_driver
 from tests.spark.processes import Run
 from tests.tcp import free_port
+from tests.waiting import PATIENCE_S
 from thalweg.engine.checkpoint import EpochReport
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.sink_postgres import EPOCHS
@@ -169,7 +170,7 @@ def test_a_server_that_comes_back(postgres: Postgres, table: str, tmp_path: Path
 
     def revive() -> None:
         for _ in range(2):
-            assert down.wait(60)
+            assert down.wait(PATIENCE_S)
             down.clear()
             time.sleep(0.5)
             postgres.start()

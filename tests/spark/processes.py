@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 # A JVM that lives for seconds is better off without its optimizing compiler.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA}
@@ -40,9 +42,9 @@ class Run:
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def wait_until(self, condition: Callable[[], bool], timeout_s: float = 300) -> bool:
+    def wait_until(self, condition: Callable[[], bool]) -> bool:
         """Until the condition holds; False if the process ended before."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + PATIENCE_S
         while self.alive and not condition():
             if time.monotonic() > deadline:
                 self.kill()
@@ -50,9 +52,9 @@ class Run:
             time.sleep(0.02)
         return self.alive
 
-    def wait(self, timeout_s: float = 300) -> int:
+    def wait(self) -> int:
         try:
-            return self.process.wait(timeout_s)
+            return self.process.wait(PATIENCE_S)
         finally:
             self.kill()
 

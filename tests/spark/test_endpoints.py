@@ -23,7 +23,8 @@ import thalweg as tw
 from tests.small import THALWEG, Small, Stop, undisturbed
 from tests.spark import dying_driver
 from tests.spark.processes import Run
-from tests.tcp import Server, free_port, hear, numbers, say, say_and_stay, wait_for
+from tests.tcp import Server, free_port, hear, numbers, say, say_and_stay
+from tests.waiting import wait_for
 from thalweg import agg, window
 from thalweg.engine import feed, retain
 from thalweg.engine.checkpoint import Checkpoint, EpochReport

@@ -16,8 +16,8 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import thalweg as tw
-from tests.tcp import wait_for
 from tests.test_docs import block
+from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.reference import Reference
@@ -69,7 +69,7 @@ def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None
     put(files, "a.json", 10, 11, 20)
     app = several(spark, files)
     with app.start(spark, checkpoint=checkpoint, degree=2, max_tuples_per_epoch=90) as running:
-        wait_for(lambda: not running.active or (len(running.reports) >= 3 and "read" in taken(checkpoint)), 240)
+        wait_for(lambda: not running.active or (len(running.reports) >= 3 and "read" in taken(checkpoint)))
         assert running.active, running.failure
         first = running.stop()
     assert first.stopped
@@ -84,7 +84,7 @@ def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None
 
     put(files, "b.json", 30, 31)
     with app.start(spark, checkpoint=checkpoint, degree=2, max_tuples_per_epoch=90) as running:
-        wait_for(lambda: not running.active or taken(checkpoint).get("read") == 3, 240)
+        wait_for(lambda: not running.active or taken(checkpoint).get("read") == 3)
         result = running.stop()
     assert {f: f.read_bytes() for f in before} == before, "a batch that ran again left its file"
     assert len(list(spooled(checkpoint, "made").glob("*.arrow"))) > len(before)
@@ -137,7 +137,7 @@ def test_the_programs_of_the_page(spark: SparkSession, tmp_path: Path, monkeypat
         rows, query = program["rows"], program["query"]
         assert [(f.name, f.dataType.simpleString()) for f in rows.schema] == [("sensor", "string"), ("mean", "double")]
         log = Checkpoint(tmp_path / "rows").log
-        wait_for(lambda: not query.isActive or any(epoch.final for epoch in log), 240)
+        wait_for(lambda: not query.isActive or any(epoch.final for epoch in log))
         query.processAllAvailable()
         query.stop()
         kept = [json.loads(line) for f in (tmp_path / "kept").glob("*.json") for line in f.read_text().splitlines()]
@@ -178,7 +178,7 @@ def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: P
         app.source(endpoint, tuple_type, name="rows").sink(tw.collect())
         running = app.start(spark, checkpoint=tmp_path / str(len(list(tmp_path.iterdir()))))
         with pytest.raises((InputError, EngineError)) as caught:
-            running.wait(240)
+            running.wait(PATIENCE_S)
         assert running.failure is caught.value
         return caught.value
 
