@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.waiting import PATIENCE_S, wait_for
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.manifest import make_manifest
 from thalweg.engine.run import RunOptions, run_local
-from thalweg.errors import CheckpointError, InputError, ThalwegError
+from thalweg.errors import CheckpointError, InputError, ThalwegError, ThalwegWarning
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
@@ -128,6 +129,16 @@ def test_a_vanished_file_stops_the_run_until_it_is_back(small: Small, expected: 
     away.rename(file)
     small.run()
     assert small.output() == expected
+
+
+def test_another_folder_is_said(small: Small) -> None:
+    """Its files are new, even if they are the old ones at another place: whoever moved them must know."""
+    stopped(small)
+    elsewhere = small.folder / "elsewhere"
+    shutil.copytree(small.folder / "ticks", elsewhere)
+    said = f"source ticks read {small.folder / 'ticks'} at the first start and reads {elsewhere} from this start on"
+    with pytest.warns(ThalwegWarning, match=re.escape(said)):
+        small.run("local", ('HERE / "ticks"', 'HERE / "elsewhere"'))
 
 
 def test_a_file_that_was_wholly_processed_may_go(small: Small, expected: dict[str, bytes]) -> None:

@@ -10,10 +10,11 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from thalweg.errors import CheckpointError, ThalwegWarning
-from thalweg.ir.endpoints import identity
+from thalweg.ir.endpoints import Files, identity
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, state_fingerprint
 from thalweg.ir.plan import PhysicalPlan
@@ -47,6 +48,7 @@ class Manifest:
     inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to a state, if not by its whole key
     assignments: Mapping[str, str] = field(default_factory=dict)  # the plan's tables (`ir.tables`)
+    folders: Mapping[str, str] = field(default_factory=dict)  # of each source of files; or its one file
     first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
 
     def tables(self) -> dict[str, Table]:
@@ -85,11 +87,16 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         labels=labels,
         plan=print_plan(plan),
         inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
+        folders={s.name: _absolute(s.endpoint.path) for s in plan.graph.sources if isinstance(s.endpoint, Files)},
         params=dict(plan.graph.params),
         assignments={name: table_text(table) for name, table in plan.assignments.items()},
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
         routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
     )
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
 
 
 def _key(graph: LogicalGraph, operator: Operator) -> dict[str, str]:
@@ -101,7 +108,7 @@ def check_restart(old: Manifest, new: Manifest) -> None:
     """Refuse a start whose plan does not fit the state in the checkpoint. What is inside a stage may change."""
     for message, expected, found, hint in _differences(old, new):
         raise CheckpointError(message, expected=expected, found=found, hint=hint)
-    for change in changed_params(old, new):
+    for change in (*changed_params(old, new), *_moved_sources(old, new)):
         warnings.warn(change, ThalwegWarning, stacklevel=2)
 
 
@@ -111,6 +118,14 @@ def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
         before, now = old.params.get(name, "nothing"), new.params.get(name, "nothing")
         if before != now:
             yield f"parameter {name} was {before} at the first start and is {now} from this start on"
+
+
+def _moved_sources(old: Manifest, new: Manifest) -> Iterator[str]:
+    """Files are known by their paths: who moved them gets their tuples twice, who has new ones elsewhere does not."""
+    for name, before in old.folders.items():
+        if (now := new.folders.get(name, before)) != before:
+            changed = f"source {name} read {before} at the first start and reads {now} from this start on"
+            yield f"{changed}: files are known by their paths, so all there are new to it"
 
 
 _ANEW = "start anew with another --checkpoint"
