@@ -1,0 +1,36 @@
+"""`thalweg doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.doctor import examine
+from thalweg.cli.mistakes import print_json
+from thalweg.cli.options import Debug, Json
+from thalweg.cli.terminal import out
+
+
+def doctor(
+    start: Annotated[bool, typer.Option("--start", help="also start a Spark session and run a tiny query")] = False,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Check this machine: Python, Java, packages, toolkits.
+
+    Examples:
+
+        thalweg doctor
+
+        thalweg doctor --start
+    """
+    findings = examine(start=start)
+    if json_output:
+        print_json([finding.__dict__ for finding in findings])
+    else:
+        for finding in findings:
+            out.print(f"[{'green]ok ' if finding.ok else 'bold red]bad'}[/] {finding.what}: {finding.found}")
+            if finding.hint:
+                out.print(f"      {finding.hint}", markup=False)
+    raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)

@@ -1,0 +1,133 @@
+"""`thalweg run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg.api import check_engine, run_plan
+from thalweg.cli.balance import balance_json, balance_text
+from thalweg.cli.metrics import metrics as metrics_of
+from thalweg.cli.mistakes import print_json
+from thalweg.cli.options import AppName, Balanced, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile, RuleSet
+from thalweg.cli.planning import graph_of, pairs, planned_by
+from thalweg.cli.show import progress, show_result
+from thalweg.cli.signals import stopping
+from thalweg.cli.terminal import err, out
+from thalweg.engine.live_table import Tables
+from thalweg.engine.report import EpochReport
+from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
+from thalweg.engine.stop import Stop
+from thalweg.explain import explain
+from thalweg.ir.text import plan_as_json
+
+
+def run(
+    app: AppName,
+    engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
+    param: Params = None,
+    degree: Degree = 1,
+    buckets: Buckets = None,
+    balance: Balanced = False,
+    fuse: FuseMode = "all",
+    plan: PlanFile = None,
+    rules: RuleSet = "thalweg",
+    checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
+    ] = False,
+    max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
+    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
+    keep_epochs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="keep what the last N epochs took of Kafka, TCP, iterables …; by default all", min=1
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="delete an earlier run's output in the sinks' folders and tables")
+    ] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master; by default all cores of this machine")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated")] = None,
+    view: Annotated[
+        str | None, typer.Option(metavar="table|line", help="on a terminal: a row per operator, or one line")
+    ] = None,
+    metrics: Annotated[Path | None, typer.Option(help="append a JSON line per epoch to this file")] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="answer Prometheus there; by default only this machine")
+    ] = None,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at once.
+
+    Examples:
+
+        thalweg run examples/bargains.py --degree 2
+
+        thalweg run app.py --degree 4 --balance              (keys by how often they occur)
+
+        thalweg run app.py --engine local --max-tuples-per-epoch 100000
+
+        thalweg run app.py --param threshold=2.5 --param password=@secret.txt
+
+        thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
+
+        thalweg run app.py --follow --prometheus 9100 --metrics epochs.jsonl
+
+        thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
+    """
+    check_engine(engine)
+    settings = pairs(conf, "--conf", "KEY=VALUE")
+    planned = planned_by(
+        graph_of(app, param), degree, fuse, plan, buckets=buckets, balance=balance, checkpoint=checkpoint, rules=rules
+    )
+    made = planned.plan
+    console = sys.stderr if json_output else None  # standard output is then for documents
+    stop = Stop()
+    tables = Tables() if out.is_terminal and not json_output else None
+    options = RunOptions(
+        checkpoint,
+        follow,
+        max_tuples_per_epoch,
+        interval,
+        overwrite,
+        master,
+        settings,
+        console,
+        stop,
+        tables,
+        keep_epochs=keep_epochs,
+    )
+    if json_output:
+        event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}
+        print_json(event | balance_json(planned))
+    else:
+        out.print(explain(made, rules) + balance_text(planned), markup=False)
+        out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
+    how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
+    with (
+        metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
+        progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
+        stopping(stop, shown.stopping) as interrupts,
+    ):
+        if url is not None:
+            print_json({"event": "prometheus", "url": url}) if json_output else out.print(f"metrics at {url}")
+
+        def watch(report: EpochReport) -> None:
+            for one in (*watches, shown.watch):  # who reads of an epoch may ask for its metrics
+                one(report)
+
+        try:
+            result = run_plan(made, engine, options, watch)
+        except KeyboardInterrupt:  # here, because typer would make a silent exit of it
+            shown.close()
+            err.print(how_it_ends)
+            raise typer.Exit(interrupts.exit_code) from None
+    show_result(out, result, as_json=json_output)
+    if result.stopped:
+        err.print(how_it_ends)
+        raise typer.Exit(interrupts.exit_code)

@@ -1,0 +1,42 @@
+"""`thalweg state`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.mistakes import print_json
+from thalweg.cli.options import Debug, Json
+from thalweg.cli.state import chosen, state_json, state_text
+from thalweg.cli.terminal import out
+from thalweg.engine.inspect import inspect_checkpoint
+
+
+def state(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    operator: Annotated[str | None, typer.Option(help="only this operator's state")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="only this key; repeated for the attributes of a longer one")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="how many keys to show of each operator", min=0)] = 5,
+    json_output: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Look into a checkpoint: how far the run came, and what its operators remember. Changes nothing.
+
+    Examples:
+
+        thalweg state state/
+
+        thalweg state state/ --operator vwap --key IBM --json
+    """
+    found = inspect_checkpoint(checkpoint)
+    wanted = tuple(key or ())
+    operators = chosen(found, operator, wanted)
+    if json_output:
+        print_json(state_json(found, operators, wanted, limit))
+        return
+    for line in state_text(found, operators, wanted, limit):
+        out.print(line, markup=False)
