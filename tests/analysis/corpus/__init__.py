@@ -1,0 +1,47 @@
+"""Small functions and classes as users write them, with the facts that must be found of each.
+
+`state` is "stateless", "unknown", "one" (one state for all tuples) or the key. Effects are all of them. A wrong
+"unknown" is a weakness, a wrong "stateless" would be a bug.
+"""
+
+from __future__ import annotations
+
+from tests.analysis.corpus import (
+    aliases,
+    caches,
+    called_by_others,
+    effects,
+    hidden_state,
+    later,
+    lost,
+    monkeypatched,
+    own_dunders,
+    perhaps_fields,
+    plain,
+    selectivity,
+    unknowable,
+    whole_tuple,
+    with_state,
+)
+from tests.analysis.corpus.base import CASES
+
+# Each adds its own to CASES.
+MODULES = (
+    aliases,
+    caches,
+    called_by_others,
+    effects,
+    hidden_state,
+    later,
+    lost,
+    monkeypatched,
+    own_dunders,
+    perhaps_fields,
+    plain,
+    selectivity,
+    unknowable,
+    whole_tuple,
+    with_state,
+)
+
+__all__ = ["CASES", "MODULES"]
