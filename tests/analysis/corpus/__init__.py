@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from tests.analysis.corpus import (
+from tests.analysis.corpus import (  # noqa: F401: each adds its cases
     aliases,
     caches,
     called_by_others,
@@ -25,23 +25,4 @@ from tests.analysis.corpus import (
 )
 from tests.analysis.corpus.base import CASES
 
-# Each adds its own to CASES.
-MODULES = (
-    aliases,
-    caches,
-    called_by_others,
-    effects,
-    hidden_state,
-    later,
-    lost,
-    monkeypatched,
-    own_dunders,
-    perhaps_fields,
-    plain,
-    selectivity,
-    unknowable,
-    whole_tuple,
-    with_state,
-)
-
-__all__ = ["CASES", "MODULES"]
+__all__ = ["CASES"]
