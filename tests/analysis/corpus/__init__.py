@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from tests.analysis.corpus import (  # noqa: F401: each adds its cases
+from tests.analysis.corpus import (  # noqa: F401  each adds its cases
     aliases,
     caches,
     called_by_others,
