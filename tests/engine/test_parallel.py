@@ -111,7 +111,6 @@ def test_a_tuple_that_kills_its_worker(tmp_path: Path) -> None:
 SCRIPT = """
 import multiprocessing, time
 import thalweg as tw
-from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 
 class Number(tw.Tuple):
@@ -142,6 +141,19 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     driver.wait()
     driver.stdout.close()
     wait_for(lambda: not _is_alive(worker))
+
+
+def test_a_signal_at_a_bad_moment_is_heard(tmp_path: Path) -> None:
+    """Just before the driver waits for its workers. So is an interrupt that is no signal: it ends no wait at all."""
+    interrupting = """
+import _thread, threading
+threading.Timer(3, _thread.interrupt_main).start()
+tw.run("""
+    (tmp_path / "script.py").write_text(SCRIPT.replace("\ntw.run(", interrupting))
+    ended = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert ended.stderr.endswith("KeyboardInterrupt\n")
 
 
 ENDED_AT_A_BAD_MOMENT = """

@@ -26,6 +26,7 @@ from thalweg.engine.parallel.process import NOWHERE, serve
 from thalweg.errors import InternalError
 
 _PATIENCE_S = 5.0  # for processes that were told to end
+_DEAF_S = 1.0
 
 # Queues whose threads may wait for a reader for ever. If such a thread were the last to hold a queue's semaphores, it
 # would give them back, and the end of the program could stop it half-way: Python then warns of semaphores that leaked.
@@ -130,7 +131,10 @@ class Pool:
     def _arrived(self, gone: frozenset[int] = frozenset()) -> Iterator[Message]:
         """At least one message; EngineError when a worker has died that is not among those who may be gone."""
         heard = [channel for channel in range(len(self.processes)) if channel not in gone]
-        ready = connection.wait([end for c in heard for end in (self.results[c], self.processes[c].sentinel)])
+        ends = [end for c in heard for end in (self.results[c], self.processes[c].sentinel)]
+        # A signal that comes just before a wait does not end it, and Python calls its handler only behind it.
+        while not (ready := connection.wait(ends, _DEAF_S)):
+            pass
         for channel in heard:
             results = self.results[channel]
             if results in ready:
