@@ -24,8 +24,13 @@ $(BIN)/python -m pytest $(2) 2>&1 | sed -u 's/^/[2] /'; rest=$$?; \
 wait $$half; exit $$((rest + $$?))
 endef
 
+# Spark starts faster behind this, and each run of the tests starts it dozens of times.
+.venv/started: .venv/ready
+	$(BIN)/thalweg doctor --start
+	touch .venv/started
+
 # All that needs no JVM, with the runs on Spark that are killed; and all else that runs on Spark.
-test: setup
+test: setup .venv/started
 	$(call both, tests -v -m "not spark or processes" --durations=10, tests -v -m "spark and not processes" --durations=20)
 
 # A minute: no JVM, no processes, and few random cases.
@@ -38,21 +43,21 @@ test-fast: setup
 PATIENT := -o faulthandler_timeout=0
 
 # More random cases: over 5,000 on the local engine, 40 on Spark, 20 kills.
-test-cases: setup
+test-cases: setup .venv/started
 	THALWEG_CASES=2450 THALWEG_SPARK_CASES=40 THALWEG_KILLS=20 $(BIN)/python -m pytest $(PATIENT) tests/properties \
 	tests/codegen/test_random_functions.py tests/analysis/test_random_code.py tests/engine/test_crash.py \
 	tests/spark/test_plan_invariance.py tests/spark/test_crash.py
 
-test-spark: setup
+test-spark: setup .venv/started
 	$(BIN)/python -m pytest tests -m spark
 
 # Hours: new random cases by the ten thousand, on Spark by the thousand, some of these killed and started again.
-test-long: setup
+test-long: setup .venv/started
 	THALWEG_EXPLORE=1 THALWEG_CASES=20000 THALWEG_SPARK_CASES=4000 THALWEG_SPARK_KILLED=400 THALWEG_KILLS=60 \
 	$(BIN)/python -m pytest $(PATIENT) tests --durations=20
 
 # Against real services, which the tests fetch (into .services) and start themselves.
-test-services: setup
+test-services: setup .venv/started
 	$(BIN)/python -m pytest tests/services --durations=5
 
 lint: setup

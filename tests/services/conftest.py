@@ -11,9 +11,9 @@ from tests.services import kafka
 from tests.services.jars import connector, is_published
 from tests.services.kafka import Broker
 from tests.services.postgres import Postgres, server
-from tests.spark.conftest import FAST_JAVA
+from tests.spark.processes import FAST_JAVA
 from thalweg.engine.spark.connectors import KAFKA_PACKAGE
-from thalweg.engine.spark.session import STATIC, spark_session
+from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
 
 
 def pytest_report_header() -> str:
@@ -36,7 +36,6 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session with Spark's Kafka connector."""
-    options = "spark.driver.extraJavaOptions"
-    conf = {options: f"{STATIC[options]} {FAST_JAVA}", **connector()}
+    conf = {JAVA_OPTIONS: FAST_JAVA, **connector()}
     with spark_session("local[2]", conf, channels=2) as session:
         yield session

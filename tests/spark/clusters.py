@@ -16,7 +16,7 @@ from pathlib import Path
 import pyspark
 
 import thalweg
-from tests.spark.processes import JAVA, Run
+from tests.spark.processes import FAST_JAVA, Run
 
 SPARK = Path(pyspark.__file__).parent
 SOURCES = Path(thalweg.__file__).parents[1]
@@ -53,7 +53,7 @@ class Bare:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        java = f"{JAVA} -Xmx512m"
+        java = f"{FAST_JAVA} -Xmx512m"
         return {
             **kept,
             "SPARK_HOME": str(self.folder / "spark"),

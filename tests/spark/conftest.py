@@ -7,14 +7,11 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from thalweg.engine.spark.session import STATIC, spark_session
-
-# Hundreds of tiny queries: the JVM's optimizing compiler would cost more than it brings.
-FAST_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+from tests.spark.processes import FAST_JAVA
+from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    options = "spark.driver.extraJavaOptions"
-    with spark_session("local[2]", {options: f"{STATIC[options]} {FAST_JAVA}"}, channels=2) as session:
+    with spark_session("local[2]", {JAVA_OPTIONS: FAST_JAVA}, channels=2) as session:
         yield session

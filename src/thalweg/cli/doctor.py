@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
+import thalweg as tw
 from thalweg.engine.spark.java import JAVA_HINT, find_java
 from thalweg.errors import ThalwegError
 from thalweg.lang.toolkits import Toolkit, ToolkitError, installed
@@ -23,7 +26,7 @@ def examine(*, start: bool) -> list[Finding]:
     findings = [_python(), _java(), *(_package(name) for name in ("pyspark", "pyarrow", "numpy", "pandas", "protobuf"))]
     findings += [_toolkit(toolkit) for toolkit in installed()]
     if start and all(finding.ok for finding in findings):
-        findings.append(_spark())
+        findings += _start()
     return findings
 
 
@@ -58,12 +61,39 @@ def _toolkit(toolkit: Toolkit) -> Finding:
     return Finding(what, True, found)
 
 
-def _spark() -> Finding:
-    from thalweg.engine.spark.session import spark_session
+class _Number(tw.Tuple):
+    n: int
 
+
+def _start() -> list[Finding]:
+    from thalweg.engine.spark.archive import archive_file
+
+    file = archive_file()
+    return [_spark(file), _archive(file)]
+
+
+def _spark(file: Path | None) -> Finding:
+    """Start Spark and run what most applications do: read, Python workers, state."""
+    from thalweg.engine.spark.archive import archiving
+    from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
+
+    app = tw.App("doctor")
+    numbers = app.source(tw.beacon(lambda i: {"n": i}, count=1000), _Number, name="numbers")
+    numbers.aggregate(tw.window.running(), n=tw.agg.sum("n"), name="sums").sink(tw.collect())
     try:
-        with spark_session(None, {}, channels=1) as spark:
-            count = spark.range(1000).count()
+        with (
+            archiving(file) if file is not None else nullcontext("") as options,
+            spark_session(None, {JAVA_OPTIONS: options}, channels=1) as spark,
+        ):
+            version, made = spark.version, tw.run(app)
     except ThalwegError as error:
         return Finding("Spark", False, str(error))
-    return Finding("Spark", count == 1000, f"{spark.version} counted to {count}")
+    ((total,),) = made.tuples()[-1:]
+    return Finding("Spark", total == sum(range(1000)), f"{version} added 1,000 numbers to {total:,}")
+
+
+def _archive(file: Path | None) -> Finding:
+    if file is None or not file.exists():
+        return Finding("fast starts", True, "no: Java left no archive of Spark's classes")
+    size = file.stat().st_size / 1e6
+    return Finding("fast starts", True, f"yes, by an archive of Spark's classes ({file}, {size:,.0f} MB)")

@@ -107,7 +107,7 @@ def run(
         print_json(event | balance_json(planned))
     else:
         out.print(explain(made, rules) + balance_text(planned), markup=False)
-        out.print("starting Spark (some seconds)" if engine == "spark" else "running on the local engine")
+        out.print(_starting() if engine == "spark" else "running on the local engine")
     how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
     with (
         metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
@@ -131,3 +131,10 @@ def run(
     if result.stopped:
         err.print(how_it_ends)
         raise typer.Exit(interrupts.exit_code)
+
+
+def _starting() -> str:
+    from thalweg.engine.spark.archive import mapping_options
+
+    hint = "" if mapping_options() else "; fewer behind `thalweg doctor --start`"
+    return f"starting Spark (some seconds{hint})"

@@ -1,4 +1,4 @@
-"""A home of Spark's in which Python workers start faster."""
+"""A home of Spark's in which Python workers start faster, and with a place for the archive of its classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lean_home() -> Iterator[None]:
     Spark puts that archive first on its workers' path, and it holds no compiled code: every process that imports
     pyspark from it compiles it anew, which takes most of a second of its time. Without it they find the installed one.
     """
-    folder = None if "SPARK_HOME" in os.environ else _made()  # else it is somebody's own Spark
+    folder = lean_folder()
     if folder is None:
         yield
         return
@@ -34,8 +34,13 @@ def lean_home() -> Iterator[None]:
         del os.environ["SPARK_HOME"]
 
 
-def _made() -> Path | None:
-    """A folder of links, made once: a JVM may look into it as long as it lives, and outlives its session."""
+def lean_folder() -> Path | None:
+    """A folder of links, made once: a JVM may look into it as long as it lives, and outlives its session.
+
+    None: there is nowhere to put it, or somebody has a Spark of their own.
+    """
+    if "SPARK_HOME" in os.environ:
+        return None
     installed = Path(pyspark.__file__).parent
     cache = Path(os.environ.get(_CACHE) or Path.home() / ".cache") / "thalweg"
     folder = cache / f"spark-{hashlib.sha256(str(installed).encode()).hexdigest()[:16]}"
@@ -49,6 +54,9 @@ def _made() -> Path | None:
     for part in _PARTS:
         if (installed / part).exists():
             (beside / part).symlink_to(installed / part)
+    for other in cache.glob("spark-*"):
+        if not (other / "jars").exists():  # its pyspark is no longer installed
+            shutil.rmtree(other, ignore_errors=True)
     try:
         beside.rename(folder)
     except OSError:  # another process was first

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from thalweg.errors import EngineError
@@ -35,9 +36,14 @@ def find_java() -> Java | None:
     command = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if command is None or shutil.which(command) is None:
         return None
+    return Java(command, _version(command))
+
+
+@cache
+def _version(command: str) -> str:
     said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "([^"]+)"', said)
-    return Java(command, version.group(1) if version else "of unknown version")
+    return version.group(1) if version else "of unknown version"
 
 
 def require_java() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from thalweg.engine.spark.archive import mapping_options
 from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
 from thalweg.engine.spark.home import lean_home
 from thalweg.engine.spark.java import require_java
@@ -21,6 +22,7 @@ from thalweg.engine.spark.quiet import quiet
 from thalweg.engine.spark.settings import refusals
 
 LOCAL = "local[*]"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PACKAGES = "spark.jars.packages"
 _PACKAGES_HINT = (
     "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
@@ -35,7 +37,7 @@ STATIC: Mapping[str, str] = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.spill.compress": "false",
     "spark.sql.warehouse.dir": "/tmp/thalweg-warehouse",  # never used; the default would litter the user's folder
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+    JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 }
 
 # Set for the session of a query.
@@ -98,8 +100,9 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     if is_local(master):
         # Modules beside the application. To other machines they are sent: ship.py.
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
+    settings = {**STATIC, **conf, JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""))}
     builder = SparkSession.builder.appName("thalweg").master(master)
-    for key, value in {**STATIC, **conf}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     hint = _PACKAGES_HINT.format(conf[_PACKAGES]) if _PACKAGES in conf else None
     with (
@@ -111,6 +114,12 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
         spark = builder.getOrCreate()
     let_us_say_it(spark)
     return spark
+
+
+def _java_options(master: str, own: str) -> str:
+    """The user's come last: a JVM goes by the last word."""
+    archive = mapping_options() if is_local(master) and "Archive" not in own else ""
+    return " ".join(part for part in (STATIC[JAVA_OPTIONS], archive, own) if part)
 
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
