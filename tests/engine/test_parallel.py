@@ -145,15 +145,46 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
 
 def test_a_signal_at_a_bad_moment_is_heard(tmp_path: Path) -> None:
     """Just before the driver waits for its workers. So is an interrupt that is no signal: it ends no wait at all."""
-    interrupting = """
-import _thread, threading
-threading.Timer(3, _thread.interrupt_main).start()
+    interrupting = f"""
+import _thread, pathlib, threading
+
+def interrupt():
+    while not pathlib.Path({str(tmp_path)!r}, "stuck").exists():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    _thread.interrupt_main()
+
+threading.Thread(target=interrupt).start()
 tw.run("""
-    (tmp_path / "script.py").write_text(SCRIPT.replace("\ntw.run(", interrupting))
-    ended = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert ended.stderr.endswith("KeyboardInterrupt\n")
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close(); time.sleep(3600)"
+    assert said_of(tmp_path, SCRIPT.replace("time.sleep(3600)", stuck).replace("\ntw.run(", interrupting))[-1:] == [
+        "KeyboardInterrupt"
+    ]
+
+
+def test_a_signal_while_workers_start_waits_for_them(tmp_path: Path) -> None:
+    """A worker whose driver gave up meanwhile would find its semaphores gone, and say so in a traceback."""
+    interrupted = """
+import _thread, multiprocessing.forkserver
+read = multiprocessing.forkserver.read_signed
+
+def read_signed(fd):
+    _thread.interrupt_main()
+    return read(fd)
+
+multiprocessing.forkserver.read_signed = read_signed
+tw.run("""
+    said = said_of(tmp_path, SCRIPT.replace("\ntw.run(", interrupted))
+    assert said[-1].startswith("KeyboardInterrupt")
+    assert len([line for line in said if line.startswith("Traceback")]) == 1
+
+
+def said_of(folder: Path, script: str) -> list[str]:
+    """The lines of a script's standard error."""
+    (folder / "script.py").write_text(script)
+    command = [sys.executable, str(folder / "script.py")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return ended.stderr.splitlines()
 
 
 ENDED_AT_A_BAD_MOMENT = """

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import connection, forkserver
@@ -48,12 +49,21 @@ def _without_main() -> Iterator[None]:
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """A Ctrl-C goes to all processes; one that is loading its modules would end with a traceback. Who is started here
-    never sees it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    never sees it, and whoever starts them hears of it when all have started."""
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()  # no other may have handlers, or be interrupted
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    for number in handlers:
+        signal.signal(number, lambda number, frame: heard.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for each in heard:
+            signal.raise_signal(each)
 
 
 class Pool:
@@ -70,8 +80,7 @@ class Pool:
     def _start(self) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["thalweg.engine.parallel.process", "thalweg.engine.inputs"])
-        with _interrupts_wait():
-            forkserver.ensure_running()
+        forkserver.ensure_running()
         self.inboxes = [context.Queue() for _ in range(self.size)]
         self.places = context.RawArray("i", [NOWHERE] * self.size)
         environment = dict(os.environ)
@@ -93,7 +102,8 @@ class Pool:
         assert len(loads) <= self.size
         with self._killed_on_errors():
             if not self.processes:
-                self._start()
+                with _interrupts_wait():
+                    self._start()
             self.job = loads[0].job
             for channel, message in enumerate(loads):
                 self._send([(channel, message)])
