@@ -169,6 +169,7 @@ import _thread, multiprocessing.forkserver
 read = multiprocessing.forkserver.read_signed
 
 def read_signed(fd):
+    multiprocessing.forkserver.read_signed = read
     _thread.interrupt_main()
     return read(fd)
 
