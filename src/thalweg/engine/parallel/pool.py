@@ -52,7 +52,8 @@ def _interrupts_wait() -> Iterator[None]:
     never sees it, and whoever starts them hears of it when all have started."""
     heard: list[int] = []
     main = threading.current_thread() is threading.main_thread()  # no other may have handlers, or be interrupted
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    handlers = {number: handler for number, handler in before.items() if handler is not None}  # None: not Python's
     for number in handlers:
         signal.signal(number, lambda number, frame: heard.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
