@@ -10,6 +10,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from thalweg.cli.words import counted
 from thalweg.engine.live_table import Tables
 from thalweg.engine.report import PARTS, EpochReport, OperatorCounts, Ports, added
 from thalweg.ir.operators import Operator, Process, Sink
@@ -66,7 +67,9 @@ class LiveTable:
     def close(self) -> None:
         """What stays on the screen is the whole run."""
         if self.all is not None:
-            line = Text(f"{self.epochs} epochs  {self._figures(self.all)}", no_wrap=True, overflow="ellipsis")
+            line = Text(
+                f"{counted(self.epochs, 'epoch')}  {self._figures(self.all)}", no_wrap=True, overflow="ellipsis"
+            )
             self.live.update(self._shown(self.all, line))
         self.live.stop()
 

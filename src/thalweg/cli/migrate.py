@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from thalweg.cli.words import counted
 from thalweg.engine.manifest import Manifest
 from thalweg.engine.migrate import Migration, MovedState
 from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
@@ -17,7 +18,7 @@ def migration_text(done: Migration, new: Path) -> Iterator[str]:
     old, wanted = done.manifests
     again = done.logged - done.epochs
     waiting = f"; {again} more in the input log will be run from there" if again else ""
-    yield f"migrated {old.app} as of {done.epochs} epochs{waiting}"
+    yield f"migrated {old.app} as of {counted(done.epochs, 'epoch')}{waiting}"
     yield (
         f"  channels {_pair(old.channels, wanted.channels)}, buckets {_pair(old.buckets, wanted.buckets)}, "
         f"engine {_pair(old.engine, wanted.engine)}"
@@ -25,7 +26,8 @@ def migration_text(done: Migration, new: Path) -> Iterator[str]:
     if not done.operators:
         yield "  no operator keeps state"
     for state in done.operators:
-        yield f"  {state.name}: {state.keys:,} keys, {state.size:,} bytes; degree {_pair(*state.degree)}{_why(state)}"
+        size = f"{counted(state.keys, 'key')}, {state.size:,} bytes"
+        yield f"  {state.name}: {size}; degree {_pair(*state.degree)}{_why(state)}"
     if wanted.assignments:
         yield f"  keys go to channels by table: {', '.join(wanted.assignments)}"
     yield f"{done.folders[0]} is kept and cannot be started any more"

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from thalweg.cli.live import LiveTable, fits, stopping_line
 from thalweg.cli.mistakes import print_json
+from thalweg.cli.words import counted
 from thalweg.engine.live_table import Tables
 from thalweg.engine.report import EpochReport
 from thalweg.engine.run import RunResult
@@ -160,9 +161,10 @@ def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:
         print_json({"event": "end", "stopped": result.stopped, "seconds": round(result.seconds, 3), **document})
         return
     sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
-    out.print(f"\n{result.tuples_in:,} tuples in {result.epochs} epochs and {result.seconds:.1f} s; out: {sinks}")
+    tuples, epochs = counted(result.tuples_in, "tuple"), counted(result.epochs, "epoch")
+    out.print(f"\n{tuples} in {epochs} and {result.seconds:.1f} s; out: {sinks}")
     for source, count in result.left_out.items():
-        out.print(f"left out: {count:,} bad rows of {source}")
+        out.print(f"left out: {counted(count, 'bad row')} of {source}")
     for sink, table in result.collected.items():
         shown = Table(
             title=f"{sink}: the first {min(_SHOWN, table.num_rows)} of {table.num_rows:,}", title_justify="left"

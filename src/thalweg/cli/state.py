@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from thalweg.cli.words import counted
 from thalweg.engine.inspect import Inspection, OperatorState, plain
 from thalweg.errors import CheckpointError
 from thalweg.runtime.describe import Entry
@@ -16,12 +17,12 @@ _WIDTH = 160
 def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str, ...], limit: int) -> Iterator[str]:
     """Lines for people."""
     manifest = found.manifest
-    spread = f"{manifest.channels} channels, {manifest.buckets} buckets"
+    spread = f"{counted(manifest.channels, 'channel')}, {counted(manifest.buckets, 'bucket')}"
     spread += ", keys by table" if manifest.assignments else ""
     yield f"application {manifest.app}, engine {manifest.engine}, {spread}"
     yield (
-        f"  {found.epochs_done} epochs done of {found.epochs_logged} in the input log: "
-        f"{found.tuples:,} tuples of {found.files} files; {_how_it_stands(found)}"
+        f"  {counted(found.epochs_done, 'epoch')} done of {found.epochs_logged} in the input log: "
+        f"{counted(found.tuples, 'tuple')} of {counted(found.files, 'file')}; {_how_it_stands(found)}"
     )
     if manifest.params:
         yield "  parameters at the first start: " + ", ".join(f"{n} = {v}" for n, v in manifest.params.items())
@@ -30,9 +31,9 @@ def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str
     if not operators:
         yield "no operator keeps state"
     for state in operators:
-        keys = "an unknown number of" if state.keys is None else f"{state.keys:,}"
+        keys = "an unknown number of keys" if state.keys is None else counted(state.keys, "key")
         buckets = len({(s.channel, s.bucket) for s in state.parts})
-        yield f"\n{state.name}: {keys} keys, {state.size:,} bytes in {buckets} buckets"
+        yield f"\n{state.name}: {keys}, {state.size:,} bytes in {counted(buckets, 'bucket')}"
         yield f"  {state.meaning}"
         shown = list(islice(state.entries(key), limit))
         yield from (f"  {_entry(entry, state)}" for entry in shown)
