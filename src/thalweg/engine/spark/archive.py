@@ -7,6 +7,7 @@ sharing"). It looks at the class path and the dates of the jars, and goes withou
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,8 +43,7 @@ def archiving(file: Path) -> Iterator[str]:
     beside = file.with_suffix(f".{os.getpid()}")
     try:
         yield f"-XX:ArchiveClassesAtExit={beside} {_UNSAID}"
-        _end_jvm()
-        if beside.exists():
+        if _ended_well() and beside.exists():
             with beside.open("rb") as written:
                 os.fsync(written.fileno())
             for older in file.parent.glob("*.jsa"):
@@ -53,11 +53,15 @@ def archiving(file: Path) -> Iterator[str]:
         beside.unlink(missing_ok=True)
 
 
-def _end_jvm() -> None:
-    """pyspark leaves it running as long as this process does."""
+def _ended_well() -> bool:
+    """End the JVM, which pyspark leaves running as long as this process does."""
     gateway = SparkContext._gateway
     assert gateway is not None
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(_PATIENCE_S)
     SparkContext._gateway = SparkContext._jvm = None
+    try:
+        return bool(gateway.proc.wait(_PATIENCE_S) == 0)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        return False
