@@ -18,7 +18,7 @@ run: setup
 
 # Two halves of the tests side by side, a core for each.
 define both
-@set -o pipefail; \
+@set -o pipefail; trap 'kill 0' INT; \
 $(BIN)/python -m pytest $(1) 2>&1 | sed -u 's/^/[1] /' & half=$$!; \
 $(BIN)/python -m pytest $(2) 2>&1 | sed -u 's/^/[2] /'; rest=$$?; \
 wait $$half; exit $$((rest + $$?))

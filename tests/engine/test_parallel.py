@@ -183,8 +183,15 @@ tw.run("""
 def said_of(folder: Path, script: str) -> list[str]:
     """The lines of a script's standard error."""
     (folder / "script.py").write_text(script)
-    command = [sys.executable, str(folder / "script.py")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    ended = subprocess.run(
+        [sys.executable, str(folder / "script.py")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        # A shell's background job ignores Ctrl-C, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     return ended.stderr.splitlines()
 
 
