@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +15,10 @@ from thalweg.engine.spark.connectors import KAFKA_PACKAGE
 from thalweg.engine.spark.java import find_java
 
 KEPT = Path(__file__).parents[2] / ".services"
-CENTRAL = "https://repo1.maven.org/maven2/"
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>
   <caches defaultCacheDir="{cache}"/>
-  <resolvers><ibiblio name="central" m2compatible="true" root="{central}"/></resolvers>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>"""
 _MODULE = """<ivy-module version="2.0">
   <info organisation="thalweg" module="services"/>
@@ -29,6 +26,10 @@ _MODULE = """<ivy-module version="2.0">
   <dependencies>{dependencies}</dependencies>
 </ivy-module>"""
 _DEPENDENCY = '<dependency org="{0}" name="{1}" rev="{2}" transitive="{3}" conf="default-&gt;master{4}"/>'
+
+
+class Unavailable(Exception):
+    """What Ivy says of artifacts that it does not get."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Jars:
         return folder
 
     def _retrieve(self, work: Path, into: Path) -> None:
-        (work / "settings.xml").write_text(_SETTINGS.format(cache=work / "cache", central=CENTRAL))
+        (work / "settings.xml").write_text(_SETTINGS.format(cache=work / "cache"))
         with_all = ("true", ",runtime") if self.transitive else ("false", "")
         dependencies = "".join(_DEPENDENCY.format(*a.split(":"), *with_all) for a in self.artifacts)
         (work / "ivy.xml").write_text(_MODULE.format(dependencies=dependencies))
@@ -62,7 +63,7 @@ class Jars:
         done = subprocess.run(java("-cp", str(ivy), "org.apache.ivy.Main", *options), capture_output=True, text=True)
         if done.returncode != 0 or not into.is_dir():
             shutil.rmtree(into, ignore_errors=True)
-            raise RuntimeError(f"{self.name} cannot be fetched:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
+            raise Unavailable(f"{self.name} cannot be fetched:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
 
 
 def java(*arguments: str) -> list[str]:
@@ -71,6 +72,7 @@ def java(*arguments: str) -> list[str]:
     return [found.command, *arguments]
 
 
+OWN = Jars("own-kafka-connector", (KAFKA_PACKAGE,), transitive=False)
 # Where the connector of this Spark's own version is not published, that of an earlier one, which fits: the newest of
 # each of its two parts that was there when this was written.
 EARLIER = Jars(
@@ -88,16 +90,8 @@ EARLIER = Jars(
 def connector() -> dict[str, str]:
     """The settings of a session with Spark's Kafka connector, on a machine that may be busy."""
     patient = {"spark.python.authenticate.socketTimeout": "120s"}
-    if is_published(KAFKA_PACKAGE):
-        return {**patient, "spark.jars.packages": KAFKA_PACKAGE}
-    return {**patient, "spark.jars": ",".join(sorted(map(str, EARLIER.fetch().iterdir())))}
-
-
-def is_published(package: str) -> bool:
-    group, name, version = package.split(":")
-    url = f"{CENTRAL}{group.replace('.', '/')}/{name}/{version}/{name}-{version}.pom"
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=20):
-            return True
-    except urllib.error.URLError:
-        return False
+        OWN.fetch()
+    except Unavailable:
+        return {**patient, "spark.jars": ",".join(sorted(map(str, EARLIER.fetch().iterdir())))}
+    return {**patient, "spark.jars.packages": KAFKA_PACKAGE}

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StructType
 
 from thalweg.engine.seed import Seed
 from thalweg.engine.spark.at_work import AtWork, Notes
@@ -19,6 +20,10 @@ from thalweg.errors import ThalwegError
 from thalweg.runtime.counts import Spent
 from thalweg.runtime.program import Program
 from thalweg.runtime.records import close_resources
+
+# As types: a schema in words is sent to the JVM to be parsed, four times for each task and epoch.
+_BUCKET = StructType().add("bucket", IntegerType())
+_DATA = StructType().add("data", BinaryType())
 
 
 class _Buckets:
@@ -49,7 +54,7 @@ class StatefulPE(StatefulProcessor):
         self.program, self.labels, self.notes, self.seed = program, labels, notes, seed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.buckets = _Buckets(handle.getMapState("buckets", "bucket int", "data binary"), self.program, self.seed)
+        self.buckets = _Buckets(handle.getMapState("buckets", _BUCKET, _DATA), self.program, self.seed)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         label = int(key[0])
