@@ -19,7 +19,7 @@ from tests.amount import SPARK_KILLED
 from tests.properties.strategies import Case
 from tests.spark.planned_driver import Drawn
 from tests.spark.processes import Run, moment, starved
-from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, big_cases
+from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, side_by_side
 from thalweg.analysis.owed import ordered_sinks
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.compare import first_difference, in_any_order
@@ -39,9 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @settings(SETTINGS, max_examples=max(1, -(-SPARK_KILLED // GRAPHS_PER_QUERY)))
-@given(
-    st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY), st.integers(2, 3), st.integers(0, 999)
-)
+@given(side_by_side(), st.integers(2, 3), st.integers(0, 999))
 def test_kills_never_change_the_answer(several: list[Case], channels: int, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="thalweg-killed-") as name:
         folder, drawn = Path(name), Drawn(several, channels)

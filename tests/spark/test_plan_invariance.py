@@ -21,8 +21,9 @@ from hypothesis.strategies import SearchStrategy
 from pyspark import cloudpickle
 
 from tests.amount import EXPLORE, SPARK_CASES
-from tests.properties import control, derived, functions
+from tests.properties import control, derived, functions, typed
 from tests.properties.strategies import Case, cases
+from tests.properties.typed_cases import typed_cases
 from thalweg.analysis.owed import ordered_sinks
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.compare import first_difference, in_any_order
@@ -46,6 +47,7 @@ from thalweg.optimize.passes import make_plan
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 GRAPHS_PER_QUERY = 8
+TYPED_PER_QUERY = 2  # of them, over all attribute types
 FAILING = max(1, SPARK_CASES // 20)
 # No shrinking: it would take hours. A failing case prints as it is, and shrinks on the local engine.
 SETTINGS = settings(
@@ -56,6 +58,7 @@ SETTINGS = settings(
 
 cloudpickle.register_pickle_by_value(functions)
 cloudpickle.register_pickle_by_value(derived)
+cloudpickle.register_pickle_by_value(typed)
 
 
 def worth_a_query(case: Case) -> bool:
@@ -68,6 +71,14 @@ def big_cases(**options: Any) -> SearchStrategy[Case]:
     return cases(**options).filter(worth_a_query)
 
 
+def side_by_side() -> SearchStrategy[list[Case]]:
+    """The graphs of one query."""
+    number = GRAPHS_PER_QUERY - TYPED_PER_QUERY
+    plain = st.lists(big_cases(), min_size=number, max_size=number)
+    rich = st.lists(typed_cases().filter(worth_a_query), min_size=TYPED_PER_QUERY, max_size=TYPED_PER_QUERY)
+    return st.builds(lambda some, others: [*some, *others], plain, rich)
+
+
 @pytest.fixture(autouse=True)
 def _parallel_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small epochs be read by several tasks, as large ones are."""
@@ -75,11 +86,7 @@ def _parallel_sources(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @settings(SETTINGS, max_examples=-(-SPARK_CASES // GRAPHS_PER_QUERY))
-@given(
-    st.lists(big_cases(), min_size=GRAPHS_PER_QUERY, max_size=GRAPHS_PER_QUERY),
-    st.sampled_from((2, 8, 3, 4)),
-    st.integers(2, 3),
-)
+@given(side_by_side(), st.sampled_from((2, 8, 3, 4)), st.integers(2, 3))
 def test_the_plan_never_changes_the_answer(several: list[Case], channels: int, epochs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="thalweg-case-") as name:
         folder = Path(name)
