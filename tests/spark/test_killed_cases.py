@@ -27,10 +27,7 @@ from thalweg.engine.reference import Reference
 from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
 from thalweg.ir.text import print_plan
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(not SPARK_KILLED, reason="minutes for each query: `make test-long` sets THALWEG_SPARK_KILLED"),
-]
+pytestmark = [pytest.mark.spark, pytest.mark.processes]
 
 KILLS = 2  # of each query
 EPOCHS = 5
