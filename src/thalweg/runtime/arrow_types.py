@@ -59,6 +59,22 @@ TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
 }
 
 
+def distinct(table: pa.Table) -> pa.Table:
+    """The table with strings as columns code them. Arrow permits dictionaries with repeated and missing values, and
+    of other types of text; such columns are decoded. For what Arrow's readers do not build themselves."""
+    for index, column in enumerate(table.columns):
+        if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+            continue
+        if not all(_is_distinct(chunk.dictionary) for chunk in column.chunks):
+            decoded = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
+            table = table.set_column(index, table.column_names[index], pa.chunked_array(decoded, pa.string()))
+    return table
+
+
+def _is_distinct(values: pa.Array) -> bool:
+    return pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values)
+
+
 def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa.ChunkedArray:
     """A column of a type that has a numpy form, as that type; `first` is the number of its first row."""
     if column.null_count:
