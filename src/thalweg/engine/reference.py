@@ -219,7 +219,7 @@ class Reference:
 
     def _map_batch(self, operator: MapBatches, row: Any) -> Any:
         tuple_type = self.graph.type_of(operator.inputs[0])
-        columns = {n: from_values([getattr(row, n)], kind) for n, kind in tuple_type.attributes}
+        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
         made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
         return self._make(operator, tuple(to_list(column)[0] for column in made.values()))
 
