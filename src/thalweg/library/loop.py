@@ -17,6 +17,10 @@ from thalweg.ir.values import carried
 INSIDE = (Map, Filter, FlatMap, Split, Union, Process)  # what may stand in an immediate loop
 
 
+class LoopError(Exception):
+    """An operator inside of a loop failed: which one, and how. (Not all errors can be made anew with another text.)"""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
     """The operators of a loop; where tuples enter it and come back (`back`), and which streams leave it."""
@@ -92,7 +96,7 @@ class Loop(Logic):
         try:
             results = self._results(operator, port, row)
         except Exception as error:
-            raise type(error)(f"{operator.name}: {error}") from error
+            raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
         for out_port, result in results:
             self._deliver(StreamRef(operator.name, out_port), result, waiting)
 
