@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical import canonical_key
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
 from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union, state_fingerprint
 from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.types import TupleType
-from thalweg.ir.values import carried
 
 INSIDE = (Map, Filter, FlatMap, Split, Union, Process)  # what may stand in an immediate loop
 
@@ -117,7 +116,7 @@ class Loop(Logic):
                 return [(0, row)]
             case Process():
                 by = operator.port_key(port) or ()
-                logic, submitted = self._object(operator, b"".join(canonical(carried(getattr(row, n))) for n in by))
+                logic, submitted = self._object(operator, canonical_key(row, by))
                 logic.process(row, port)
                 return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
         raise AssertionError(operator)
