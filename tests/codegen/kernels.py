@@ -22,14 +22,14 @@ from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, Attrib
 from thalweg.runtime import branches, by_value, kernels
 from thalweg.runtime.columns import Column, from_values, to_list
 
-INTS = (0, 1, -1, 2, -3, 7, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 3037000500, INT64_MAX, INT64_MIN)
+INTS = (0, 1, -1, 2, -3, 7, 0xD800, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 3037000500, INT64_MAX, INT64_MIN)
 FLOATS = (
     *(0.0, -0.0, 1.0, -1.5, 0.1, 0.5, 2.5, -7.0, 2.0**53, 2.0**63, -(2.0**63), 1e308, -1e308, 5e-324, -5e-324),
     *(2.2250738585072014e-308, float("inf"), float("-inf"), float("nan")),
 )
 TEXTS = (
     *("", "a", "b", "ab", "A b", " a\t", "\0", "a\0", "é", "e\u0301", "日本語", "\U0001f600", "straße", "İi", "ǆ"),
-    *("12", " -7 ", "1e5", "nan", "٣", "ΑΣ", "a-a-a"),
+    *("12", " -7 ", "55296", "1e5", "nan", "٣", "ΑΣ", "a-a-a"),
 )
 VALUES: dict[AttributeType, Sequence[Any]] = {INT: INTS, FLOAT: FLOATS, STR: TEXTS, BOOL: (False, True)}
 # Operands for which CPython would take for ever, or all memory, are left out.

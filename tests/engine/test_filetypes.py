@@ -18,11 +18,11 @@ from tests.properties.strategies import cut_all
 from tests.values import BERLIN, EAST, Point
 from thalweg.api import run
 from thalweg.engine.compare import first_difference
-from thalweg.engine.filetypes import arrow_type
 from thalweg.errors import GraphError, InputError, OutputError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.types import TupleType
 from thalweg.ir.values import carried
+from thalweg.runtime.arrow_types import arrow_type
 
 
 class Flat(tw.Tuple):

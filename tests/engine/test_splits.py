@@ -12,12 +12,15 @@ import pytest
 
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
+from thalweg import agg, window
 from thalweg.engine import splits
 from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch, InputLog
+from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import InputError
 from thalweg.ir.graph import LogicalGraph
+from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
 
 
@@ -391,6 +394,34 @@ def test_a_file_that_is_no_arrow(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError, match="cannot be read as arrow") as caught:
         cut_all(graph_of(tmp_path, format="arrow"), 1)
     assert "a.arrow" in str(caught.value.found)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("values", [["a", "a", "b"], ["a", "b", None], ["b", "a", "c"]], ids=str)
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_dictionaries_that_others_made(tmp_path: Path, kind: pa.DataType, values: list[Any], on_error: str) -> None:
+    """Arrow permits repeated and missing values in a dictionary, and other types of text."""
+    codes = [0, 1, 0, 1]
+    coded = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(values, kind))
+    table = pa.table({"i": codes, "x": [0.5] * 4, "s": coded, "b": [True] * 4})
+    write_arrow(tmp_path / "a.arrow", table, stream=False, batch_rows=4)
+    write_arrow(tmp_path / "b.arrow", pa.table(ROWS), stream=False, batch_rows=1)
+    app = tw.App("coded")
+    items = app.source(tw.files(tmp_path, format="arrow", on_error=on_error), Item)
+    items.filter(lambda t: t.s == "a").map(lambda t: {"i": t.i}).sink(tw.collect(), name="same")
+    items.aggregate(window.running(by="s"), s=agg.any("s"), n=agg.count()).sink(tw.collect(), name="counts")
+    result = run_local(make_plan(app.graph()), RunOptions(), lambda report: None)
+    texts = [values[code] for code in codes] + ROWS["s"]
+    numbers = [*codes, *ROWS["i"]]
+    assert result.tuples("same") == [(i,) for i, text in zip(numbers, texts, strict=True) if text == "a"]
+    assert result.tuples("counts") == [(text, texts[: at + 1].count(text)) for at, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_a_value_that_is_missing_in_a_dictionary(tmp_path: Path, kind: pa.DataType) -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None], kind))
+    write_arrow(tmp_path / "a.arrow", pa.table(ROWS | {"s": coded}), stream=False, batch_rows=2)
+    assert reader_error(tmp_path, "arrow").found == "nothing in row 1"
 
 
 def test_an_arrow_file_that_does_not_fit(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -205,6 +206,8 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
         None,
     ),
     (lambda: source().split_randomly(untyped(["a"]), seed=1), "split_randomly: bad shares", "numbers", None),
+    (lambda: source().split_randomly([1, math.inf], seed=1), "split_randomly: bad shares", "finite numbers", None),
+    (lambda: source().delay(math.inf), "delay: bad number", "finite", None),
     (lambda: source().split_randomly([1], seed=untyped("a")), "split_randomly: bad seed", "an int", None),
     (
         lambda: source().event_time("volume", lateness=timedelta(seconds=1)),

@@ -13,6 +13,9 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import polars as pl
+import pyarrow as pa
+
 import thalweg as tw
 from thalweg import agg
 
@@ -122,6 +125,15 @@ SPLITS: dict[str, RowFunction] = {
     "modulo": lambda t: t.n % 3,
     "by_size": lambda t: t.size() % 3 if hasattr(t, "size") else len(t.z) % 3,
     "by_missing": lambda t: 0 if t.o is None else 1 if t.e is None else 2,
+}
+
+# Functions on batches, by their library. Where types are left to be inferred, they go by all rows of a batch.
+
+BATCHES: dict[str, tuple[str, RowFunction]] = {
+    "arrow": ("arrow", lambda table: table),
+    "polars": ("polars", lambda frame: frame),
+    "inferred_arrow": ("arrow", lambda table: pa.table(table.to_pydict())),
+    "inferred_polars": ("polars", lambda frame: pl.DataFrame(frame.to_dict(as_series=False), strict=False)),
 }
 
 # Aggregates by the attribute that takes their result

@@ -74,10 +74,15 @@ class _Builder:
                 return [inputs[0].filter(pool.PREDICATES[function], name=name)]
             case "flat_map", (function,):
                 return [inputs[0].flat_map(pool.FLAT_MAPS[function], Rich, name=name)]
+            case "map_batches", (function, on_error):
+                library, batch = pool.BATCHES[function]
+                return [inputs[0].map_batches(batch, Rich, library=library, on_error=on_error, name=name)]
             case "split", (function,):
                 return inputs[0].split(pool.SPLITS[function], 3, name=name)
             case "union", ():
                 return [inputs[0].union(*inputs[1:], name=name)]
+            case "dedup", (by,):
+                return [inputs[0].dedup(by, name=name)]
             case "aggregate", (size, slide, by, fields):
                 chosen = {field: pool.AGGREGATES[a] for field, a in fields}
                 over = window.running(by=by) if size == 0 else window.sliding(count=size, slide=slide, by=by)
@@ -139,13 +144,14 @@ def _stream(draw: DrawFn, copies: list[int]) -> int:
     return len(copies) - 1 - min(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3))), len(copies) - 1)
 
 
-_KINDS = ("map", "map", "filter", "flat_map", "split", "union", *["aggregate"] * 3, "join", "join")
+_KINDS = (
+    *("map", "map", "filter", "flat_map", "split", "union", *["aggregate"] * 3, "join", "join"),
+    *("map_batches", "dedup"),
+)
 
 
 def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[int]]:
-    kind = draw(
-        st.sampled_from(("map", "map", "filter", "flat_map", "split", "union", *["aggregate"] * 3, "join", "join"))
-    )
+    kind = draw(st.sampled_from(_KINDS))
     source = _stream(draw, copies)
     bad = failing and draw(st.booleans())
     match kind:
@@ -160,6 +166,11 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
         case "join":
             right = _stream(draw, copies)
             return Node(kind, (source, right), (draw(st.sampled_from(tuple(pool.JOINS))),)), [copies[source]]
+        case "dedup":
+            return Node(kind, (source,), (draw(st.sampled_from([key for key in KEYS if key])),)), [copies[source]]
+        case "map_batches":
+            arguments = draw(st.sampled_from(tuple(pool.BATCHES))), "fail" if bad else "skip"
+            return Node(kind, (source,), arguments), [copies[source]]
         case "filter":
             return Node(kind, (source,), (draw(st.sampled_from(tuple(pool.PREDICATES))),)), [copies[source]]
     names = tuple(pool.FAILING_MAPS if bad else pool.MAPS)

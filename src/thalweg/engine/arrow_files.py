@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from thalweg.errors import InputError
+from thalweg.runtime.arrow_types import distinct
 
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc", ".arrows")
 _MAGIC = b"ARROW1"  # of the file format; a stream begins with its schema
@@ -56,4 +57,4 @@ def read_arrow(path: str, start: int, stop: int, columns: Sequence[str]) -> pa.T
             if last >= stop:
                 break
             first = last
-        return pa.Table.from_batches(parts, schema=reader.schema)
+        return distinct(pa.Table.from_batches(parts, schema=reader.schema))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.engine.filetypes import Misfit, file_values
 from thalweg.engine.textforms import TO_TEXT, from_json, from_text
 from thalweg.ir.types import AttributeType
+from thalweg.runtime.arrow_types import Misfit, file_values
 from thalweg.runtime.columns import Array, Column, from_values, objects
 
 

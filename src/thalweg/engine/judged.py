@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.engine.boxed_columns import boxed_column, json_column
-from thalweg.engine.filetypes import Misfit, plain_values
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
 
 

@@ -219,7 +219,7 @@ class Reference:
 
     def _map_batch(self, operator: MapBatches, row: Any) -> Any:
         tuple_type = self.graph.type_of(operator.inputs[0])
-        columns = {n: from_values([getattr(row, n)], kind) for n, kind in tuple_type.attributes}
+        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
         made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
         return self._make(operator, tuple(to_list(column)[0] for column in made.values()))
 
@@ -229,7 +229,7 @@ class Reference:
         """State of a key: its count, and for each fold the window's values (sliding) or the folded value."""
         window = operator.window
         table, key = self.state[operator.name], _key(row, window.by)
-        own = tuple(getattr(row, n) for n in window.by)
+        own = tuple(carried(getattr(row, n)) for n in window.by)
         count, held, own = table.get(key, (0, [None] * len(operator.folds), own))
         arguments = [None if f.argument is None else conform(f.argument.callable(row), f.type) for f in operator.folds]
         opens = count == 0 or (isinstance(window, Tumbling) and count % window.count == 0)
@@ -298,7 +298,7 @@ class Reference:
             logic = self.lone[operator.name]
         else:
             by = operator.by[port]
-            own = tuple(getattr(row, n) for n in by)
+            own = tuple(carried(getattr(row, n)) for n in by)
             kinds = [self.graph.type_of(operator.inputs[port]).kind(n) for n in by]
             table = self.state[operator.name]
             logic, _ = table.setdefault(_key(row, by), (self._fresh(operator), _rank(own, kinds)))

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from thalweg.engine.filetypes import Misfit, arrow_type, file_array
 from thalweg.engine.lines import json_line, json_rows_of
 from thalweg.engine.loops import FeedSink
 from thalweg.engine.sink_console import ConsoleSink
@@ -27,6 +26,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink
 from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, arrow_type, file_array
 from thalweg.runtime.columns import Column, to_arrow, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored, to_stored

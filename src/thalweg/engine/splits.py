@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from thalweg.engine.arrow_files import ARROW_SUFFIXES, count_arrow_rows, read_arrow
 from thalweg.engine.boxed_columns import boxed_column, json_column
-from thalweg.engine.filetypes import Misfit, plain_values
 from thalweg.engine.log import Chunk, Piece
 from thalweg.engine.parquet import read_groups
 from thalweg.engine.text_tables import read_text
@@ -26,6 +25,7 @@ from thalweg.ir.endpoints import Files
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
-from thalweg.engine.filetypes import ARROW_TYPES
 from thalweg.engine.textforms import TO_TEXT
 from thalweg.errors import InputError
 from thalweg.ir.types import STR, TupleType
+from thalweg.runtime.arrow_types import ARROW_TYPES
 
 
 def read_text(path: str, format: str, tuple_type: TupleType | None) -> pa.Table:

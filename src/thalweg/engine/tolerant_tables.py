@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from thalweg.engine.judged import Part, TableRows, judged, unreadable, whole_misfit
 from thalweg.engine.log import Chunk
 from thalweg.ir.types import TupleType
+from thalweg.runtime.arrow_types import distinct
 
 CORRUPT = (pa.ArrowException, OSError)
 _MAGIC = b"ARROW1"
@@ -96,7 +97,7 @@ def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[Part]]:
         stop = start + batch.num_rows
         try:
             batch.validate(full=True)  # not even its lengths are to be trusted
-            parts.append(judged(TableRows(table, np.arange(start, stop)), [], tuple_type))
+            parts.append(judged(TableRows(distinct(table), np.arange(start, stop)), [], tuple_type))
         except pa.ArrowException as error:
             parts.append(unreadable(start, stop, f"record batch {number}: {error}"))
         start = stop

@@ -13,6 +13,8 @@ from datetime import date, datetime, timedelta
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
+from thalweg.ir.values import carried
+
 _NAN = struct.pack("<d", float("nan"))
 _DAY, _SECOND = 24 * 60 * 60 * 1_000_000, 1_000_000  # in microseconds
 # No value is rounded by it, and the text of a value depends on no thread's own context.
@@ -25,6 +27,11 @@ def canonical(value: Any) -> bytes:
     if form is None:
         raise TypeError(f"{type(value).__name__} has no canonical form")
     return form(value)
+
+
+def canonical_key(row: Any, names: Sequence[str]) -> bytes:
+    """The form of a tuple's key."""
+    return b"".join([canonical(carried(getattr(row, name))) for name in names])
 
 
 def _word(value: int) -> bytes:

@@ -12,12 +12,11 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def to_time(value: Any) -> int:
-    """A datetime without a time zone is taken as UTC."""
+    """A datetime without a time zone is taken as UTC. With one its instant may lie in no year that a datetime has."""
     if not isinstance(value, dt.datetime):
         return int(value)
-    if value.tzinfo is not None:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    return int((value - _EPOCH) // _MICROSECOND)
+    offset = value.utcoffset() or dt.timedelta()
+    return int((value.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND)
 
 
 def from_time(time: int, kind: AttributeType) -> Any:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, described
+from thalweg.ir.canonical import canonical
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
-from thalweg.ir.types import FLOAT, INT, TupleType
+from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.lang.aggregates import apply_logic, as_spec
 from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
@@ -202,7 +203,7 @@ def lookup(
     added = [n for n in right.names if n not in key]
     if missing is not None and set(missing) != set(added):
         raise GraphError("lookup: bad values for what is missing", where=site.where, expected=", ".join(added))
-    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    rows: dict[bytes, list[dict[str, Any]]] = {}
     for row in table:
         if not isinstance(row, row_type):
             raise GraphError(
@@ -211,8 +212,11 @@ def lookup(
                 expected=str(right),
                 found=described(row),
             )
-        values = {n: getattr(row, n) for n in added}
-        rows.setdefault(tuple(getattr(row, n) for n in key), []).append(values)
+        try:
+            own = b"".join([canonical(conform(getattr(row, n), right.kind(n))) for n in key])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=repr(row)) from None
+        rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
     logic = Lookup()
     logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)
     return site.process("lookup", logic, [stream], by=None, outputs=[output])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ def punctor(self: Stream, predicate: Callable[[Any], Any], *, before: bool = Fal
 
 
 def delay(self: Stream, seconds: float, *, name: str | None = None) -> Stream:
-    """The same tuples, later: each epoch waits so long before they go on."""
+    """The same tuples, later: each frame of them, as the plan cuts them, waits so long before it goes on."""
     site = Site(self.app, "delay", name)
     return _paced(self, site, delay_s=_positive(seconds, "delay", site))
 
@@ -120,6 +121,6 @@ def _paced(self: Stream, site: Site, *, delay_s: float = 0.0, rate_per_s: float 
 
 
 def _positive(value: float, word: str, site: Site) -> float:
-    if not isinstance(value, int | float) or not value > 0:
-        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0", found=repr(value))
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0, and finite", found=repr(value))
     return float(value)

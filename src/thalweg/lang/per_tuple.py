@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -157,11 +158,11 @@ def split_randomly(self: Stream, shares: Iterable[float], *, seed: int, name: st
     """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
     site = Site(self.app, "split_randomly", name)
     given = list(shares)
-    if not all(isinstance(share, int | float) and share >= 0 for share in given) or not sum(given) > 0:
+    if not all(isinstance(share, int | float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(
             "split_randomly: bad shares",
             where=site.where,
-            expected="numbers, 0 or more, not all of them 0",
+            expected="finite numbers, 0 or more, not all of them 0",
             found=repr(given),
         )
     if type(seed) is not int:

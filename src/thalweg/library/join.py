@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.ir.canonical import canonical_key
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
 from thalweg.ir.times import to_time
@@ -101,10 +102,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class LookupConfig:
-    """A table by key, read when the graph was built, and what of a row goes into the result."""
+    """A table by canonical key, read when the graph was built, and what of a row goes into the result."""
 
     on: tuple[str, ...]
-    table: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]
+    table: Mapping[bytes, Sequence[Mapping[str, Any]]]
     names: tuple[str, ...]
     missing: Mapping[str, Any] | None
 
@@ -120,7 +121,7 @@ class Lookup(Logic):
     def process(self, t: Any, port: int) -> None:
         config = self.config
         own = {n: getattr(t, n) for n in config.names}
-        found = config.table.get(tuple(getattr(t, n) for n in config.on))
+        found = config.table.get(canonical_key(t, config.on))
         if found is None and config.missing is not None:
             found = [config.missing]
         for row in found or ():

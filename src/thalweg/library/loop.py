@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical import canonical_key
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
 from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union, state_fingerprint
 from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.types import TupleType
-from thalweg.ir.values import carried
 
 INSIDE = (Map, Filter, FlatMap, Split, Union, Process)  # what may stand in an immediate loop
+
+
+class LoopError(Exception):
+    """An operator inside of a loop failed: which one, and how. (Not all errors can be made anew with another text.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Loop(Logic):
         try:
             results = self._results(operator, port, row)
         except Exception as error:
-            raise type(error)(f"{operator.name}: {error}") from error
+            raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
         for out_port, result in results:
             self._deliver(StreamRef(operator.name, out_port), result, waiting)
 
@@ -113,7 +116,7 @@ class Loop(Logic):
                 return [(0, row)]
             case Process():
                 by = operator.port_key(port) or ()
-                logic, submitted = self._object(operator, b"".join(canonical(carried(getattr(row, n))) for n in by))
+                logic, submitted = self._object(operator, canonical_key(row, by))
                 logic.process(row, port)
                 return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
         raise AssertionError(operator)

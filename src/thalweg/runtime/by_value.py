@@ -44,9 +44,20 @@ def _called(call: Callable[[], list[Any]], kind: AttributeType) -> list[Any]:
         values = call()
     except Exception:  # whatever it is, the row path raises it at its tuple
         raise Fallback from None
-    if not set(map(type, values)) <= _TYPES[kind]:
+    if not set(map(type, values)) <= _TYPES[kind] or (kind is STR and not all(map(_can_be_stored, values))):
         raise Fallback
     return values
+
+
+def _can_be_stored(text: str) -> bool:
+    """A lone surrogate has no encoding, so no column holds it; `format(55296, "c")` makes one."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _by_row(function: Callable[..., Any], kind: AttributeType, operands: Sequence[Any]) -> Any:
@@ -54,7 +65,7 @@ def _by_row(function: Callable[..., Any], kind: AttributeType, operands: Sequenc
     values = _called(lambda: list(map(function, *lists)), kind)
     try:
         return from_values(values, kind)
-    except (OverflowError, UnicodeEncodeError):
+    except OverflowError:
         raise Fallback from None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, conform
+from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
@@ -71,21 +71,6 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> Column:
 
 def to_arrow(column: Column) -> pa.Array:
     return column.to_arrow() if isinstance(column, Coded) else pa.array(column)
-
-
-def to_arrow_as(column: Column, kind: AttributeType) -> pa.Array:
-    """The column as users see it in a batch: strings are strings."""
-    array = to_arrow(column)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
-def from_arrow_as(array: pa.Array | pa.ChunkedArray, kind: AttributeType) -> Column:
-    """A user's array as a column of the declared type; a TypeError where it is of another one."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if array.null_count:
-        raise TypeError(f"expected {kind}, found a null")
-    return from_values([conform(value, kind) for value in array.to_pylist()], kind)
 
 
 def from_values(values: Sequence[Any], kind: AttributeType) -> Column:

@@ -6,12 +6,12 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
-from thalweg.engine.filetypes import TAKEN, arrow_type
 from thalweg.engine.rows import shown
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.operators import Source
 from thalweg.ir.row_endpoints import ROWS
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import TAKEN, arrow_type
 
 
 def arrow_schema(tuple_type: TupleType) -> pa.Schema:

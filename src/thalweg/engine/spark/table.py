@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.engine.filetypes import Misfit, file_array
 from thalweg.engine.run import RunOptions, opened
 from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.labels import balanced_labels
@@ -21,6 +20,7 @@ from thalweg.engine.stages import first_failure
 from thalweg.errors import OutputError
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.types import TupleType
+from thalweg.runtime.arrow_types import Misfit, file_array
 from thalweg.runtime.columns import to_arrow, to_list
 from thalweg.runtime.frame import Frame, decode
 

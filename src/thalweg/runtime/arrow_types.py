@@ -1,4 +1,5 @@
-"""Attribute types in Arrow files: what a column may be when it is read, and what it becomes when it is written."""
+"""Attribute types in Arrow, in files and in users' batches: what a column may be when it is read, and what it becomes
+when it is written."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
 _EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordinal(), timedelta(microseconds=1)
 
 
-def arrow_type(kind: AttributeType) -> pa.DataType:
-    """How a file holds the type."""
+def arrow_type(kind: AttributeType, zone: str | None = None) -> pa.DataType:
+    """How a file holds the type: datetimes without a zone."""
     inner = kind.required
     if inner.fields is not None:
-        return pa.struct([pa.field(n, arrow_type(k), nullable=k.optional) for n, k in inner.fields.attributes])
+        return pa.struct([pa.field(n, arrow_type(k, zone), nullable=k.optional) for n, k in inner.fields.attributes])
     if inner.item is not None:
-        return pa.list_(pa.field("item", arrow_type(inner.item), nullable=inner.item.optional))
-    return ARROW_TYPES[inner]
+        return pa.list_(pa.field("item", arrow_type(inner.item, zone), nullable=inner.item.optional))
+    return pa.timestamp("us", zone) if inner is DATETIME else ARROW_TYPES[inner]
 
 
 # Reading
@@ -57,6 +58,22 @@ TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
     DATE: pa.types.is_date,
     DECIMAL: pa.types.is_decimal,
 }
+
+
+def distinct(table: pa.Table) -> pa.Table:
+    """The table with strings as columns code them. Arrow permits dictionaries with repeated and missing values, and
+    of other types of text; such columns are decoded. For what Arrow's readers do not build themselves."""
+    for index, column in enumerate(table.columns):
+        if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+            continue
+        if not all(_is_distinct(chunk.dictionary) for chunk in column.chunks):
+            decoded = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
+            table = table.set_column(index, table.column_names[index], pa.chunked_array(decoded, pa.string()))
+    return table
+
+
+def _is_distinct(values: pa.Array) -> bool:
+    return pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values)
 
 
 def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa.ChunkedArray:
@@ -92,6 +109,8 @@ def _values(array: pa.Array, kind: AttributeType) -> list[Any]:
 
 
 def _there(array: pa.Array, kind: AttributeType) -> list[Any]:
+    if pa.types.is_null(array.type):
+        return []  # of a column that never has a value, only an empty part can be here
     if kind.fields is not None:
         return _structs(array, kind)
     if kind.item is not None:
@@ -155,14 +174,19 @@ def file_array(values: Sequence[Any], kind: AttributeType) -> pa.Array:
     """Carried values as a file holds them."""
     into = arrow_type(kind)
     try:
-        return pa.array([_file_value(value, kind.required) for value in values], into)
+        return array_of(values, kind, into)
     except (pa.ArrowException, OverflowError) as error:
         for row, value in enumerate(values):
             try:
-                pa.array([_file_value(value, kind.required)], into)
+                array_of([value], kind, into)
             except (pa.ArrowException, OverflowError) as first:
                 raise Misfit(f"a value that {into} holds", f"{value!r} in row {row} of the epoch ({first})") from None
         raise Misfit(f"values that {into} holds", str(error)) from None
+
+
+def array_of(values: Sequence[Any], kind: AttributeType, into: pa.DataType) -> pa.Array:
+    """Carried values as an array of this type; what it cannot hold is an error of Arrow's or Python's."""
+    return pa.array([_file_value(value, kind.required) for value in values], into)
 
 
 def _file_value(value: Any, kind: AttributeType) -> Any:

@@ -1,0 +1,61 @@
+"""Lookups find a key as every operator with keys does: by its canonical form."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+from tests.values import BERLIN
+from thalweg import testing
+from thalweg.errors import GraphError
+
+NAN = float("nan")
+
+
+class ByFloat(tw.Tuple):
+    k: float
+
+
+class ByDecimal(tw.Tuple):
+    k: Decimal
+
+
+class ByTime(tw.Tuple):
+    k: datetime
+
+
+class ByList(tw.Tuple):
+    k: list[int | None]
+
+
+CASES: list[tuple[type[tw.Tuple], list[Any], list[Any], list[str]]] = [
+    (ByFloat, [NAN, 0.0, 1], [float("nan"), -0.0, 1.0, 2.0], ["0", "1", "2", "?"]),
+    (ByDecimal, [Decimal("NaN"), Decimal("1.0")], [Decimal("1.00"), Decimal("-NaN"), Decimal(2)], ["1", "0", "?"]),
+    (ByTime, [datetime(2024, 1, 1, tzinfo=UTC)], [datetime(2024, 1, 1, 1, tzinfo=BERLIN)], ["0"]),
+    (ByList, [[1, None], []], [[], [None], [1, None]], ["1", "?", "0"]),
+]
+
+
+@pytest.mark.parametrize(("tuple_type", "table", "given", "found"), CASES, ids=lambda value: str(value)[:20])
+def test_keys_that_are_one_key(tuple_type: Any, table: list[Any], given: list[Any], found: list[str]) -> None:
+    class Row(tuple_type):  # type: ignore[misc]
+        name: str
+
+    rows = [Row(key, str(number)) for number, key in enumerate(table)]
+    app = tw.App("lookup")
+    source = app.source(tw.files("keys"), tuple_type, name="keys")
+    source.lookup(rows, Row, on="k", missing={"name": "?"}).sink(tw.collect(), name="out")
+    assert [row.name for row in testing.run(app, {"keys": [tuple_type(k) for k in given]})["out"]] == found
+
+
+def test_a_key_of_another_type_in_the_table() -> None:
+    class Row(ByFloat):
+        name: str
+
+    source = tw.App("lookup").source(tw.files("keys"), ByFloat)
+    with pytest.raises(GraphError, match="lookup: a bad key in the table: expected float, found str"):
+        source.lookup([Row("a", "b")], Row, on="k")

@@ -1,0 +1,137 @@
+"""Users' batches: a row is the same alone and among others, whatever its type, in Arrow and in Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from tests.values import BERLIN, EAST, VALUES, Point
+from thalweg import testing
+from thalweg.errors import TupleError, Where
+from thalweg.ir.canonical import canonical
+from thalweg.ir.operators import Function, MapBatches, StreamRef
+from thalweg.ir.types import DATETIME, DECIMAL, AttributeType, TupleType, list_of, optional
+from thalweg.runtime import batches
+from thalweg.runtime.columns import from_values, to_list
+from thalweg.runtime.frame import Frame
+
+HERE = Where("batches.py", 1)
+ZONED, PLAIN = datetime(2024, 1, 1, 2, tzinfo=BERLIN), datetime(2024, 1, 1)
+MORE: dict[AttributeType, list[Any]] = {
+    optional(DATETIME): [None, ZONED, PLAIN],
+    optional(DECIMAL): [None, Decimal("1.0"), Decimal("1.00"), Decimal("NaN")],
+    list_of(DATETIME): [(), (ZONED,), (PLAIN,), (ZONED, PLAIN)],
+}
+KINDS = VALUES | MORE
+# What Arrow cannot hold: instants that are in no year of UTC, and Decimals that are not of 20 and 18 digits.
+REFUSED: dict[AttributeType, list[Any]] = {
+    DATETIME: [datetime.min.replace(tzinfo=EAST)],
+    DECIMAL: [
+        *map(Decimal, ("1E-400", "1E+400", "NaN", "-NaN", "Infinity", "-Infinity")),
+        *map(Decimal, ("12345678901234567890123456789012345678901234567890", "NaN7")),
+    ],
+    optional(DECIMAL): [Decimal("NaN")],
+    list_of(DATETIME): [(ZONED, PLAIN)],
+}
+
+
+def applied(function: Callable[[Any], Any], library: str, kind: AttributeType, values: list[Any]) -> list[Any]:
+    tuple_type = TupleType("One", (("a", kind),))
+    operator = MapBatches(
+        name="m",
+        inputs=(StreamRef("s"),),
+        outputs=(tuple_type,),
+        where=HERE,
+        function=Function(function, HERE),
+        library=library,
+    )
+    frame = Frame(np.arange(len(values)), (), {"a": from_values(values, kind)})
+    return to_list(batches.apply(operator, frame, tuple_type)["a"])
+
+
+def alone(library: str, kind: AttributeType) -> tuple[list[Any], list[Any], list[Any]]:
+    """The values that a batch of one row can hold, what they become, and those that are refused."""
+    held: list[Any] = []
+    became: list[Any] = []
+    refused: list[Any] = []
+    for value in KINDS[kind]:
+        try:
+            became += applied(lambda table: table, library, kind, [value])
+            held.append(value)
+        except TypeError:
+            refused.append(value)
+    return held, became, refused
+
+
+@pytest.mark.parametrize("library", ["arrow", "polars"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_type(kind: AttributeType, library: str) -> None:
+    held, became, refused = alone(library, kind)
+    assert repr(refused) == repr(REFUSED.get(kind, []))
+    assert [canonical(v) for v in became] == [canonical(v) for v in held], "equal to what they were"
+    assert repr(applied(lambda table: table, library, kind, held)) == repr(became), "the same among others"
+    assert repr(applied(lambda table: table, library, kind, held[::-1])) == repr(became[::-1])
+    for value in refused:
+        with pytest.raises(TypeError, match=r"^a: expected (a value that .* holds|datetimes that all have)"):
+            applied(lambda table: table, library, kind, [*held, value])
+
+
+@pytest.mark.parametrize("library", ["arrow", "polars"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_types_that_are_found_by_the_values(kind: AttributeType, library: str) -> None:
+    """A function that makes its table of Python values leaves the types to Arrow, which goes by all rows."""
+    if library == "polars":
+        again: Callable[[Any], Any] = lambda frame: pl.DataFrame({"a": frame["a"].to_list()}, strict=False)
+    else:
+        again = lambda table: pa.table({"a": table["a"].to_pylist()})
+    held, _, _ = alone("arrow", kind)
+    one_by_one = [value for v in held for value in applied(again, library, kind, [v])]
+    assert repr(applied(again, library, kind, held)) == repr(one_by_one)
+
+
+class Deal(tw.Tuple):
+    n: int
+    price: Decimal
+    at: datetime
+    note: str | None
+    where: Point
+
+
+def deals(library: str, on_error: str = "fail") -> tw.App:
+    app = tw.App("deals")
+    source = app.source(tw.files("deals"), Deal, name="deals")
+    source.map_batches(lambda batch: batch, Deal, library=library, on_error=on_error).sink(tw.collect(), name="out")
+    return app
+
+
+DEALS = [
+    Deal(1, Decimal("1.0"), PLAIN, None, Point(0.5, [])),
+    Deal(2, Decimal("1.00"), ZONED, "a", Point(-0.0, ["b"])),
+    Deal(3, Decimal("-2"), datetime(2024, 1, 1, tzinfo=UTC), None, Point(1.5, ["", "é"])),
+]
+
+
+@pytest.mark.parametrize("library", ["arrow", "polars"])
+def test_a_run_gives_what_the_reference_gives(library: str) -> None:
+    found = testing.run(deals(library), {"deals": DEALS})["out"]
+    assert [str(deal.price) for deal in found] == [f"{p}.000000000000000000" for p in (1, 1, -2)]
+    assert [deal.at for deal in found] == [deal.at for deal in DEALS]
+    assert [deal.at.tzinfo for deal in found] == [None, UTC, UTC]
+    assert [(deal.note, deal.where) for deal in found] == [(deal.note, deal.where) for deal in DEALS]
+    testing.assert_plan_invariant(deals(library), {"deals": DEALS})
+
+
+def test_a_value_that_no_batch_holds_fails_its_tuple() -> None:
+    bad = Deal(4, Decimal("NaN"), PLAIN, None, Point(0.5, []))
+    with pytest.raises(TupleError, match=r"price: expected a value that decimal128\(38, 18\) holds") as caught:
+        testing.run(deals("arrow"), {"deals": [*DEALS, bad]})
+    assert "n=4" in str(caught.value.found)
+    assert len(testing.run(deals("arrow", "skip"), {"deals": [*DEALS, bad, *DEALS]})["out"]) == 6
