@@ -251,6 +251,7 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
 _FAILING: Mapping[str, Mapping[str, Any]] = {
     "map": pool.FAILING_MAPS,
     "filter": pool.FAILING_PREDICATES,
+    "punctor": pool.FAILING_PREDICATES,
     "flat_map": pool.FAILING_FLAT_MAPS,
     "split": pool.FAILING_SPLITS,
     "aggregate": pool.FAILING_FLOAT_AGGREGATES,
@@ -264,6 +265,8 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
             return stream.map(chosen, Base, on_error=policy, name=name)
         case "filter":
             return stream.filter(chosen, on_error=policy, name=name)
+        case "punctor":
+            return stream.punctor(chosen, on_error=policy, name=name)
         case "flat_map":
             return stream.flat_map(chosen, Base, on_error=policy, name=name)
         case "split":

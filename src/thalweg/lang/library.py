@@ -46,6 +46,7 @@ def sort(
     window: Window | None = None,
     buffer: int | None = None,
     descending: bool = False,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """The tuples of each window in the order of attributes; or, with `buffer`, of the whole stream, as far as no tuple
@@ -58,14 +59,14 @@ def sort(
             "sort: which tuples stand together?", where=site.where, expected="window=… or buffer=…", found=found
         )
     if window is not None:
-        return _applied(stream, "sort", window, order, None, "fail", name)
+        return _applied(stream, "sort", window, order, None, on_error, name)
     if type(buffer) is not int or buffer < 1 or descending:
         raise GraphError(
             "sort: bad buffer", where=site.where, expected="a whole number, 1 or more, ascending", found=repr(buffer)
         )
     logic = SortedBuffer()
     logic.config = (buffer, order)
-    return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type])[0]
+    return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
 def top_k(
@@ -75,6 +76,7 @@ def top_k(
     *,
     window: Window,
     least: bool = False,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """The k tuples of each window with the greatest (or least) attributes, best first; among equals the older first."""
@@ -82,7 +84,7 @@ def top_k(
     if type(k) is not int or k < 1:
         raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
     order = SortBy(_attributes(stream, by, site, "top_k"), not least)
-    return _applied(stream, "top_k", window, TopK(k, order), None, "fail", name)
+    return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
 
 
 def skyline(
@@ -191,6 +193,7 @@ def lookup(
     *,
     on: Names,
     missing: Mapping[str, Any] | None = None,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """Each tuple with the rows of a fixed table that have its key. Without such a row it is dropped, or gets the values
@@ -215,17 +218,18 @@ def lookup(
         rows.setdefault(tuple(getattr(row, n) for n in key), []).append(values)
     logic = Lookup()
     logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)
-    return site.process("lookup", logic, [stream], by=None, outputs=[output])[0]
+    return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
 
 
-def merge_ordered(stream: Stream, *others: Stream, on: str, name: str | None = None) -> Stream:
+def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fail", name: str | None = None) -> Stream:
     """Several streams, each sorted by an attribute, as one sorted by it; among equals the earlier port first."""
     site = stream._site("merge_ordered", name)
     ports = _same_types(stream, others, site)
     _attributes(stream, on, site, "merge_ordered")
     logic = MergeOrdered(len(ports))
     logic.config = MeetConfig(len(ports), on)
-    return site.process("merge_ordered", logic, ports, by=[()] * len(ports), outputs=[stream.tuple_type])[0]
+    by: list[tuple[str, ...]] = [()] * len(ports)
+    return site.process("merge_ordered", logic, ports, by=by, outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
 def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:

@@ -113,6 +113,14 @@ def _beats(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
 
 
+def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
+    """Raise what a comparison would, before anything holds the key: of dates one may have a time zone and another none,
+    and a Decimal that is no number has no order even with itself."""
+    for other in others:
+        for mine, theirs in zip(key, other, strict=True):
+            min(mine, theirs)
+
+
 class SortedBuffer(Logic):
     """Holds `config[0]` tuples and lets the least one go when one more comes: order restored within that reach."""
 
@@ -127,7 +135,9 @@ class SortedBuffer(Logic):
 
     def process(self, t: Any, port: int) -> None:
         size, order = self.config
-        heapq.heappush(self.heap, (order.key(t), self.number, t))
+        key = order.key(t)
+        check_comparable(key, key, *(held[0] for held in self.heap[:1]))
+        heapq.heappush(self.heap, (key, self.number, t))
         self.number += 1
         if len(self.heap) > size:
             self.submit(heapq.heappop(self.heap)[-1])
