@@ -12,9 +12,10 @@ from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType
 from thalweg.lang.aggregates import apply_logic, as_spec
+from thalweg.lang.kinds import check_distance, check_ordered, check_subtracted
 from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
-from thalweg.lang.window import Duration, Last, Names, Window, Within, names
+from thalweg.lang.window import Distance, Duration, Last, Names, Window, Within, names
 from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin
 from thalweg.library.meet import Barrier, MeetConfig, MergeOrdered, Pair
@@ -52,7 +53,7 @@ def sort(
     """The tuples of each window in the order of attributes; or, with `buffer`, of the whole stream, as far as no tuple
     is more than that many tuples out of place. Equal tuples stay in their order."""
     site = stream._site("sort", name)
-    order = SortBy(_attributes(stream, by, site, "sort"), descending)
+    order = SortBy(_ordered(stream, by, site, "sort"), descending)
     if (window is None) == (buffer is None):
         found = "both" if window is not None else "neither"
         raise GraphError(
@@ -83,7 +84,7 @@ def top_k(
     site = stream._site("top_k", name)
     if type(k) is not int or k < 1:
         raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
-    order = SortBy(_attributes(stream, by, site, "top_k"), not least)
+    order = SortBy(_ordered(stream, by, site, "top_k"), not least)
     return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
 
 
@@ -127,14 +128,14 @@ def windowed_join(
     mine: Last | Within | None,
     on: tuple[tuple[str, ...], tuple[str, ...]],
     where: Callable[[Any, Any], Any] | None,
-    band: tuple[str, float] | tuple[str, str, float] | None,
+    band: tuple[str, Distance] | tuple[str, str, Distance] | None,
     on_error: str,
     name: str | None,
 ) -> Stream:
     """The general join; `Stream.join` is its front."""
     site = stream._site("join", name)
     if band is not None:
-        if not (isinstance(band, tuple) and len(band) in (2, 3) and isinstance(band[-1], int | float)):
+        if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
             raise GraphError(
                 "join: bad band",
                 where=site.where,
@@ -145,6 +146,10 @@ def windowed_join(
         chosen = Band(str(left), str(right[0]) if right else str(left), distance)
         _attributes(stream, [chosen.left], site, "join")
         _attributes(other, [chosen.right], site, "join")
+        kinds = stream.tuple_type.kind(chosen.left), other.tuple_type.kind(chosen.right)
+        for attribute, kind in zip((chosen.left, chosen.right), kinds, strict=True):
+            check_distance("a band", attribute, kind, distance, site.where)
+        check_subtracted("a band", *kinds, site.where)
         where = chosen if where is None else _Both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
@@ -225,7 +230,7 @@ def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fai
     """Several streams, each sorted by an attribute, as one sorted by it; among equals the earlier port first."""
     site = stream._site("merge_ordered", name)
     ports = _same_types(stream, others, site)
-    _attributes(stream, on, site, "merge_ordered")
+    _ordered(stream, on, site, "merge_ordered")
     logic = MergeOrdered(len(ports))
     logic.config = MeetConfig(len(ports), on)
     by: list[tuple[str, ...]] = [()] * len(ports)
@@ -392,6 +397,12 @@ def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, .
     if not found:
         raise GraphError(f"{word}: no attribute is named", where=site.where, expected="one attribute or more")
     stream._check_attributes(found, site)
+    return found
+
+
+def _ordered(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:
+    found = _attributes(stream, by, site, word)
+    check_ordered(word, stream.tuple_type, found, site.where)
     return found
 
 
