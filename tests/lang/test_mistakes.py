@@ -213,6 +213,7 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: tw.operator(untyped(helper), source(), into=Tick), "tw.operator: no operator", "tw.Operator", None),
     (lambda: tw.operator(Doubled(), into=Tick), "tw.operator: no input", "one stream or more", None),
     (lambda: source().late, "the stream source has no late tuples", "a window by time", None),
+    (lambda: source().late_other, "no late tuples of another stream", "window.within", None),
     (lambda: source().dead_letters, "the stream source has no dead letters", 'on_error="dead_letter"', None),
     (lambda: source().event_time("volume", lateness=untyped("5 s")), "event_time: bad lateness", "a timedelta", None),
     (lambda: source().event_time("volume", step=0), "event_time: bad step", "1 or more", None),

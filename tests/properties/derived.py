@@ -236,7 +236,10 @@ def _joined(name: str, what: str, mine: Any, theirs: Any, inputs: list[tw.Stream
     else:
         made = left.join(right, window.last(theirs), mine=own, on={"k": "rk"}, name=name)
     joined = made.map(back, Base, name=f"{name}.back")
-    return [joined] if made.beside_late is None else [joined, made.late]
+    if what != "within":
+        return [joined]
+    other = lambda t: Base(0, t.rn, t.rx, t.rx, t.rk, t.rk, False)
+    return [joined, made.late, made.late_other.map(other, Base, name=f"{name}.other")]
 
 
 def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.Stream:
@@ -321,7 +324,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "wide join":
             what = draw(st.sampled_from(("on", "band", "where", "within")))
             mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
-            return (what, mine, theirs), 2 if what == "within" else 1
+            return (what, mine, theirs), 3 if what == "within" else 1
         case "loop":
             return (by, draw(st.booleans())), 1
         case "custom":

@@ -178,7 +178,7 @@ def windowed_join(
     made = site.process(
         "join", logic, [stream, other], by=list(on), outputs=outputs, marks=marks, timed=timed, on_error=on_error
     )
-    return made[0].with_late(made[1]) if timed else made[0]
+    return made[0].with_late(made[1], made[2]) if timed else made[0]
 
 
 class _Both:
