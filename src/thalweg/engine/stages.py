@@ -129,5 +129,5 @@ def first_failure(failures: Sequence[Failure]) -> TupleError | None:
         return None
     first = min(failures)
     error = TupleError(first.message, operator=first.operator, where=first.where, at=first.at, found=first.row)
-    error.add_note(redacted(f"in a worker:\n{first.traceback}"))
+    error.add_note(redacted(f"where it was raised:\n{first.traceback}"))
     return error
