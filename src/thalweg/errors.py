@@ -56,6 +56,7 @@ class ThalwegError(Exception):
         *,
         operator: str | None = None,
         where: Where | None = None,
+        at: object | None = None,
         expected: str | None = None,
         found: str | None = None,
         hint: str | None = None,
@@ -65,6 +66,7 @@ class ThalwegError(Exception):
         self.message = message
         self.operator = operator
         self.where = where
+        self.at = None if at is None else redacted(str(at))
         self.expected = expected and redacted(expected)
         self.found = found and redacted(found)
         self.hint = hint and redacted(hint)
@@ -75,9 +77,7 @@ class ThalwegError(Exception):
         )
         lines = [f"{self.message}" + (f"  ({place})" if place else "")]
         lines += [
-            f"  {label}: {text}"
-            for label, text in (("expected", self.expected), ("found", self.found), ("hint", self.hint))
-            if text
+            f"  {label}: {text}" for label in ("at", "expected", "found", "hint") if (text := getattr(self, label))
         ]
         return "\n".join(lines)
 
@@ -87,6 +87,7 @@ class ThalwegError(Exception):
             "message": self.message,
             "operator": self.operator,
             "where": str(self.where) if self.where else None,
+            "at": self.at,
             "expected": self.expected,
             "found": self.found,
             "hint": self.hint,

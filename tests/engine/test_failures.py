@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
 from thalweg.errors import TupleError
+from thalweg.ir.raised import Raised
 from thalweg.optimize.passes import make_plan
 
 
@@ -22,6 +25,14 @@ class Item(tw.Tuple):
     i: int
     x: float
     k: str
+
+
+class Quotient(tw.Tuple):
+    q: int
+
+
+class Number(tw.Tuple):
+    i: int
 
 
 Build = Callable[[tw.Stream], None]
@@ -86,6 +97,104 @@ def test_output_ends_with_the_last_whole_epoch(tmp_path: Path) -> None:
     assert answer == {"out": [(6,), (3,)]}
     _, answer = failure(tmp_path, build, max_tuples=3)
     assert answer == {"out": []}
+
+
+def quotient(t: Any) -> int:
+    return checked(6, t.i)
+
+
+def checked(dividend: int, divisor: int) -> int:
+    if divisor == 0:
+        raise LookupError("no quotient")
+    return dividend // divisor
+
+
+def parsed(t: Any) -> dict[str, Any]:
+    text = "" if t.i == 0 else "1"
+    return {
+        "i": json.loads(text),
+    }
+
+
+def fail_if_zero(t: Any, state: Any, submit: Any) -> None:
+    for _ in range(1):
+        checked(1, t.i)
+    submit(t)
+
+
+def line_of(text: str, function: str) -> str:
+    """The first line of this file that begins so, as errors say it."""
+    lines = Path(__file__).read_text().splitlines()
+    return f"{__file__}:{next(n for n, line in enumerate(lines, 1) if line.strip().startswith(text))}, in {function}"
+
+
+RAISES = 'raise LookupError("no quotient")'
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda s: s.map(lambda t: {"q": quotient(t)}, Quotient, name="m"),
+        lambda s: s.filter(quotient, name="f"),
+        lambda s: s.flat_map(lambda t: [{"q": quotient(t)}], Quotient, name="f"),
+        lambda s: (lambda first, *others: first.union(*others))(*s.split(quotient, 7, name="s")),
+        lambda s: s.punctor(quotient, name="p"),
+        lambda s: s.custom(fail_if_zero, Item, by="k", name="c"),
+    ],
+    ids=["map", "filter", "flat_map", "split", "punctor", "custom"],
+)
+def test_the_line_that_raised_is_told(tmp_path: Path, build: Any) -> None:
+    error, _ = failure(tmp_path, lambda s: build(s).sink(tw.collect()))
+    assert error.at == line_of(RAISES, "checked")
+    assert f"\n  at: {error.at}\n" in str(error)
+
+
+def test_of_a_function_that_calls_a_library_the_users_line_is_told(tmp_path: Path) -> None:
+    build: Build = lambda s: s.map(parsed, Number, name="m").sink(tw.collect())
+    error, _ = failure(tmp_path, build)
+    assert error.message.startswith("JSONDecodeError: ")
+    assert error.at == line_of('"i": json.loads(text)', "parsed")
+
+
+def test_of_kernels_that_fall_back_too(tmp_path: Path) -> None:
+    def mapped(s: tw.Stream) -> None:
+        s.map(
+            lambda t: {"q": 60 // t.i},
+            name="m",
+        ).sink(tw.collect())
+
+    def aggregated(s: tw.Stream) -> None:
+        summed = agg.sum(
+            lambda t: 60 // t.i,
+        )
+        s.aggregate(window.running(by="k"), name="a", q=summed).sink(tw.collect())
+
+    assert failure(tmp_path, mapped)[0].at == line_of('lambda t: {"q": 60 // t.i}', "<lambda>")
+    assert failure(tmp_path, aggregated)[0].at == line_of("lambda t: 60 // t.i", "<lambda>")
+
+
+def test_a_result_that_does_not_fit_was_raised_in_no_line(tmp_path: Path) -> None:
+    build: Build = lambda s: s.map(lambda t: {"q": str(quotient)}, Quotient, name="m").sink(tw.collect())
+    error, _ = failure(tmp_path, build)
+    assert error.at is None
+
+
+def test_a_worker_has_the_users_modules_in_an_archive() -> None:
+    at = Raised(__name__, "/checkpoint/code-0a1b.zip/tests/engine/test_failures.py", 7, "checked")
+    assert str(at) == f"{__file__}:7, in checked"
+
+
+def test_a_traceback_shows_the_generated_code(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"i": [0], "x": [0.5], "k": ["a"]}), tmp_path / "a.parquet")
+    app = tw.App("failing")
+    app.source(tw.files(tmp_path), Item, name="items").map(lambda t: {"q": quotient(t)}, Quotient).sink(tw.collect())
+    graph = app.graph()
+    error = run_local(make_plan(graph), cut_all(graph, 100)).error
+    assert error is not None
+    shown = "".join(traceback.format_exception(error))
+    assert 'File "<thalweg row loop ' in shown
+    assert "\n    r = function(t)\n" in shown
+    assert f"\n    {RAISES}\n" in shown
 
 
 def fail_at_second(t: Any) -> Any:

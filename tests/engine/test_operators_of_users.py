@@ -10,7 +10,7 @@ import pytest
 import thalweg as tw
 from thalweg.engine.checkpoint import EpochReport
 from thalweg.engine.run import RunOptions, run_local
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, TupleError
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.slow
@@ -98,6 +98,25 @@ def test_setup_once_per_worker_and_close_at_the_end(tmp_path: Path, degree: int)
     log = tmp_path / "log"
     assert run(Model(str(log)), tmp_path / "checkpoint", degree=degree) == [10 * i for i in range(12)]
     assert sorted(log.read_text().split("\n")) == ["", *["close 10"] * degree, *["setup"] * degree]
+
+
+class Failing(Model):
+    def process(self, t: Any, port: int) -> None:
+        if t.i == 7:
+            raise ValueError("seven")
+        super().process(t, port)
+
+
+@pytest.mark.parametrize("degree", [1, 3])
+def test_close_also_where_a_run_stops_or_fails(tmp_path: Path, degree: int) -> None:
+    stopped, failed = tmp_path / "stopped", tmp_path / "failed"
+    with pytest.raises(Stop):
+        run(Model(str(stopped)), tmp_path / "first", stop_after_two, degree=degree)
+    with pytest.raises(TupleError, match="seven"):
+        run(Failing(str(failed)), tmp_path / "second", degree=degree)
+    for log in (stopped, failed):
+        said = log.read_text().split()
+        assert said.count("close") == said.count("setup") >= 1
 
 
 def renamed(cls: type[Any]) -> type[Any]:

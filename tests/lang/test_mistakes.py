@@ -26,6 +26,7 @@ class Rich(tw.Tuple):
     maybe: int | None
     cost: Decimal
     sizes: list[int]
+    rate: float
 
 
 class Strict(tw.Tuple):
@@ -69,6 +70,23 @@ def join_on_an_unknown_attribute() -> Any:
 def join_with_a_bad_band() -> Any:
     ticks, others = two_streams()
     return ticks.join(others, window.last(), band=untyped(("price", "price")))
+
+
+def banded(mine: str, theirs: str, distance: Any) -> Any:
+    ticks, others = two_streams()
+    return ticks.join(
+        others.map(lambda t: {"symbol": t.symbol, "price": t.price}), window.last(), band=(mine, theirs, distance)
+    )
+
+
+def self_banded(band: Any) -> Any:
+    rich = source(Rich)
+    return rich.join(rich, window.last(), band=band)
+
+
+def merged_by(attribute: str) -> Any:
+    rich = source(Rich)
+    return rich.merge_ordered(rich.filter(lambda t: t.rate > 1), on=attribute)
 
 
 def joined_within_another_unit() -> Any:
@@ -196,15 +214,49 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: tw.operator(untyped(helper), source(), into=Tick), "tw.operator: no operator", "tw.Operator", None),
     (lambda: tw.operator(Doubled(), into=Tick), "tw.operator: no input", "one stream or more", None),
     (lambda: source().late, "the stream source has no late tuples", "a window by time", None),
+    (lambda: source().late_other, "no late tuples of another stream", "window.within", None),
     (lambda: source().dead_letters, "the stream source has no dead letters", 'on_error="dead_letter"', None),
     (lambda: source().event_time("volume", lateness=untyped("5 s")), "event_time: bad lateness", "a timedelta", None),
     (lambda: source().event_time("volume", step=0), "event_time: bad step", "1 or more", None),
     (
         lambda: source().aggregate(window.tumbling(delta=1, on="kind"), n=agg.count()),
-        "a delta in kind",
-        "a number",
+        "a delta in kind, whose values have no distance",
+        "int, float, Decimal, datetime or date",
         None,
     ),
+    (
+        lambda: source().aggregate(window.sliding(delta=timedelta(1), on="price"), n=agg.count()),
+        "a delta in another unit than price",
+        "int or float, for price is float",
+        None,
+    ),
+    (
+        lambda: source(Rich).apply(window.tumbling(delta=1.5, on="when"), list),
+        "a delta in another unit than when",
+        "timedelta, for when is datetime",
+        None,
+    ),
+    (
+        lambda: source(Rich).apply(window.tumbling(delta=1, on="maybe"), list),
+        "a delta in maybe, whose values have no distance",
+        "date",
+        "take the missing values out",
+    ),
+    (lambda: banded("kind", "price", 1), "a band in kind, whose values", "int, float", None),
+    (lambda: banded("price", "symbol", 1), "a band in symbol, whose values", "int, float", None),
+    (lambda: banded("price", "price", timedelta(1)), "a band in another unit than price", "int or float", None),
+    (lambda: banded("price", "price", True), "a band in another unit than price", "int or float", None),
+    (lambda: self_banded(("when", 1)), "a band in another unit than when", "timedelta, for when", None),
+    (lambda: self_banded(("when", "cost", 1)), "a band in another unit than when", "timedelta", None),
+    (lambda: self_banded(("cost", "rate", 1)), "a band between Decimal and float", "Decimal or int", None),
+    (lambda: source(Rich).sort("sizes", buffer=2), "sort: sizes has no order", "int, float, Decimal, str", None),
+    (
+        lambda: source(Rich).top_k(1, ("when", "maybe"), window=window.tumbling(count=2)),
+        "top_k: maybe has no order",
+        "or bool",
+        "take the missing values out",
+    ),
+    (lambda: merged_by("sizes"), "merge_ordered: sizes has no order", "int, float", None),
     (lambda: source().split_randomly(untyped(["a"]), seed=1), "split_randomly: bad shares", "numbers", None),
     (lambda: source().split_randomly([1, math.inf], seed=1), "split_randomly: bad shares", "finite numbers", None),
     (lambda: source().delay(math.inf), "delay: bad number", "finite", None),

@@ -236,7 +236,10 @@ def _joined(name: str, what: str, mine: Any, theirs: Any, inputs: list[tw.Stream
     else:
         made = left.join(right, window.last(theirs), mine=own, on={"k": "rk"}, name=name)
     joined = made.map(back, Base, name=f"{name}.back")
-    return [joined] if made.beside_late is None else [joined, made.late]
+    if what != "within":
+        return [joined]
+    other = lambda t: Base(0, t.rn, t.rx, t.rx, t.rk, t.rk, False)
+    return [joined, made.late, made.late_other.map(other, Base, name=f"{name}.other")]
 
 
 def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.Stream:
@@ -251,6 +254,7 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
 _FAILING: Mapping[str, Mapping[str, Any]] = {
     "map": pool.FAILING_MAPS,
     "filter": pool.FAILING_PREDICATES,
+    "punctor": pool.FAILING_PREDICATES,
     "flat_map": pool.FAILING_FLAT_MAPS,
     "split": pool.FAILING_SPLITS,
     "aggregate": pool.FAILING_FLOAT_AGGREGATES,
@@ -264,6 +268,8 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
             return stream.map(chosen, Base, on_error=policy, name=name)
         case "filter":
             return stream.filter(chosen, on_error=policy, name=name)
+        case "punctor":
+            return stream.punctor(chosen, on_error=policy, name=name)
         case "flat_map":
             return stream.flat_map(chosen, Base, on_error=policy, name=name)
         case "split":
@@ -318,7 +324,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "wide join":
             what = draw(st.sampled_from(("on", "band", "where", "within")))
             mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
-            return (what, mine, theirs), 2 if what == "within" else 1
+            return (what, mine, theirs), 3 if what == "within" else 1
         case "loop":
             return (by, draw(st.booleans())), 1
         case "custom":

@@ -51,6 +51,7 @@ def test_a_tuple_that_fails(small: Small, expected: dict[str, bytes], engine: st
     line = next(n for n, text in enumerate(APP.splitlines(), 1) if text.startswith("gains = "))
     assert error.value.operator == "gains"
     assert str(error.value.where) == f"{small.app(FAILING_MAP)}:{line}"
+    assert error.value.at == f"{small.app(FAILING_MAP)}:{line}, in <lambda>"
     assert f"volume={FAILS_AT}" in str(error.value.found)
     assert error.value.message == "ZeroDivisionError: float division by zero"
 
@@ -96,6 +97,6 @@ def test_the_command_says_it_in_one_paragraph(small: Small) -> None:
     assert (local.returncode, local.stderr) == (1, "")
     said = json.loads(local.stdout.splitlines()[-1])
     done = thalweg(*command, "--overwrite", "--degree", "2", "--master", "local[2]")
-    paragraph = f"tuple error: {said['message']}  (operator gains, {said['where']})\n  found: {said['found']}\n"
-    assert (done.returncode, done.stderr) == (1, paragraph)
+    place = f"(operator gains, {said['where']})\n  at: {said['at']}\n"
+    assert (done.returncode, done.stderr) == (1, f"tuple error: {said['message']}  {place}  found: {said['found']}\n")
     assert "Traceback" not in done.stdout

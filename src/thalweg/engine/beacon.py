@@ -71,7 +71,9 @@ class BeaconError(TupleError):
     """The function failed for one tuple. An engine keeps the failure: another channel may have met an earlier one."""
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message, operator=failure.operator, where=failure.where, found=failure.row)
+        super().__init__(
+            failure.message, operator=failure.operator, where=failure.where, at=failure.at, found=failure.row
+        )
         self.failure = failure
 
 
@@ -108,5 +110,4 @@ class BeaconReader:
                 raise failure
 
     def _failure(self, position: int, index: int, error: Exception) -> BeaconError:
-        message, found = f"{type(error).__name__}: {error}", f"tuple number {index}"
-        return BeaconError(Failure((position,), _FIRST, self.source, self.where, message, found))
+        return BeaconError(Failure.of(error, (position,), _FIRST, self.source, self.where, f"tuple number {index}"))

@@ -18,6 +18,7 @@ def from_document(document: dict[str, Any]) -> ThalwegError:
         document["message"],
         operator=document["operator"],
         where=Where.parse(document["where"] or ""),
+        at=document["at"],
         expected=document["expected"],
         found=document["found"],
         hint=document["hint"],

@@ -48,6 +48,7 @@ from thalweg.ir.operators import (
     fold_name,
     rank_width,
 )
+from thalweg.ir.raised import raised_in
 from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MIN, TupleType, conform
@@ -145,7 +146,8 @@ class Reference:
         """What the operator's policy makes of a failed tuple."""
         text = f"{type(error).__name__}: {error}"
         if operator.on_error == "fail":
-            raise TupleError(text, operator=operator.name, where=operator.where, found=shown) from error
+            at = raised_in(error)
+            raise TupleError(text, operator=operator.name, where=operator.where, at=at, found=shown) from error
         if operator.dead_port is None:
             self.counting.skip(operator.name)
             return []

@@ -108,13 +108,13 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
 
     def of(operator: Operator) -> OperatorCounts:
         out = tuple(carried(StreamRef(operator.name, port)) for port in range(len(operator.outputs)))
-        dead, late = operator.dead_port, late_port(operator)
+        dead = operator.dead_port
         return OperatorCounts(
             tuples_in=tuple(carried(stream) for stream in operator.inputs),
             tuples_out=out,
             skipped=counts.skipped.get(operator.name, 0),
             dead_letters=0 if dead is None else out[dead] or 0,
-            late=0 if late is None else out[late] or 0,
+            late=sum(out[port] or 0 for port in late_ports(operator)),
         )
 
     return {operator.name: of(operator) for operator in graph.operators}
@@ -125,10 +125,11 @@ def carries_marks(operator: Operator, port: int) -> bool:
     return operator.mark_output == port or (isinstance(operator, Process) and operator.word == "marks")
 
 
-def late_port(operator: Operator) -> int | None:
-    """The output port of tuples that came too late for their windows."""
+def late_ports(operator: Operator) -> range:
+    """The output ports of tuples that came too late for their windows; a join has one for each side."""
     config = getattr(operator.logic, "config", None) if isinstance(operator, Process) else None
-    return 1 if isinstance(config, Config | ApplyConfig | JoinConfig) and config.late else None
+    has_late = isinstance(config, Config | ApplyConfig | JoinConfig) and config.late
+    return range(1, operator.results) if isinstance(operator, Process) and has_late else range(0)
 
 
 def pe_times(spent: Mapping[str, Spent]) -> dict[str, PETime]:

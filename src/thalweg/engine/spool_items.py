@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from thalweg.errors import InputError, TupleError
 from thalweg.ir.operators import Source
+from thalweg.ir.raised import raised_in
 from thalweg.ir.rows import unpack
 
 
@@ -57,4 +58,5 @@ def _items(source: Source, items: Any) -> Iterator[Any]:
 
 
 def _failure(source: Source, error: Exception, found: str) -> TupleError:
-    return TupleError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where, found=found)
+    text = f"{type(error).__name__}: {error}"
+    return TupleError(text, operator=source.name, where=source.where, at=raised_in(error), found=found)

@@ -10,7 +10,7 @@ import numpy as np
 from thalweg.engine.beacon import BeaconError
 from thalweg.engine.inputs import InputReader, read_piece
 from thalweg.engine.log import Piece
-from thalweg.errors import TupleError
+from thalweg.errors import TupleError, redacted
 from thalweg.runtime.container import Container
 from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame, decode, encode
@@ -128,4 +128,6 @@ def first_failure(failures: Sequence[Failure]) -> TupleError | None:
     if not failures:
         return None
     first = min(failures)
-    return TupleError(first.message, operator=first.operator, where=first.where, found=first.row)
+    error = TupleError(first.message, operator=first.operator, where=first.where, at=first.at, found=first.row)
+    error.add_note(redacted(f"where it was raised:\n{first.traceback}"))
+    return error

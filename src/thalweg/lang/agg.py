@@ -12,28 +12,22 @@ from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.operators import Fold, Function, fold_name
 from thalweg.ir.types import (
     BOOL,
-    BYTES,
-    DATE,
-    DATETIME,
-    DECIMAL,
     FLOAT,
     INT,
     INT64_MAX,
     INT64_MIN,
     PYTHON_TYPES,
-    STR,
     AttributeType,
     TupleType,
     list_of,
 )
 from thalweg.lang.functions import attribute_function, read_function
 from thalweg.lang.hints import attribute_type
+from thalweg.lang.kinds import COMPARED, SUMMED, missing_hint, words
 
 Argument = str | Callable[[Any], Any]
 
-_SUMMED = (INT, FLOAT, DECIMAL)
-_COMPARED = (*_SUMMED, STR, BYTES, DATETIME, DATE)
-_TAKEN = {"sum": _SUMMED, "min": _COMPARED, "max": _COMPARED, "argmin": _COMPARED, "argmax": _COMPARED}
+_TAKEN = {"sum": SUMMED, "min": COMPARED, "max": COMPARED, "argmin": COMPARED, "argmax": COMPARED}
 _TAKEN |= dict.fromkeys(("std", "wma", "quantile"), (INT, FLOAT))
 
 
@@ -288,10 +282,5 @@ class FoldTable:
         taken = _TAKEN.get(kind)
         if taken is None or value in taken:
             return
-        hint = None
-        if value is BOOL:
-            hint = "`1 if t.flag else 0` counts a flag"
-        elif value.optional:
-            hint = "take the missing values out before: a .filter(), then a .map() to a type without None"
-        *most, last = (str(t) for t in taken)
-        raise GraphError(f"agg.{kind} of {value}", where=self.where, expected=f"{', '.join(most)} or {last}", hint=hint)
+        hint = "`1 if t.flag else 0` counts a flag" if value is BOOL else missing_hint(value)
+        raise GraphError(f"agg.{kind} of {value}", where=self.where, expected=words(taken), hint=hint)

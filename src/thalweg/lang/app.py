@@ -134,17 +134,18 @@ class Stream:
     time: str = ""  # the attribute with the event time
     timed: bool = False
     beside_late: Stream | None = field(default=None, compare=False, repr=False)
+    beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
     beside_letters: Stream | None = field(default=None, compare=False, repr=False)
 
     def _site(self, kind: str, name: str | None) -> Site:
         return Site(self.app, kind, name)
 
-    def with_late(self, late: Stream) -> Stream:
-        return replace(self, beside_late=late)
+    def with_late(self, late: Stream, other: Stream | None = None) -> Stream:
+        return replace(self, beside_late=late, beside_late_other=other)
 
     @property
     def late(self) -> Stream:
-        """Behind a window or join by time: the tuples that came too late for all their windows."""
+        """Behind a window or join by time: the tuples of the stream that came too late for all their windows."""
         if self.beside_late is None:
             raise GraphError(
                 f"the stream {self.ref} has no late tuples beside it",
@@ -152,6 +153,17 @@ class Stream:
                 expected="the result of an operator with a window by time",
             )
         return self.beside_late
+
+    @property
+    def late_other(self) -> Stream:
+        """Behind a join within a time: the tuples of the other stream that came too late."""
+        if self.beside_late_other is None:
+            raise GraphError(
+                f"the stream {self.ref} has no late tuples of another stream beside it",
+                where=call_place(user_frame()),
+                expected="the result of a join with window.within(…)",
+            )
+        return self.beside_late_other
 
     @property
     def dead_letters(self) -> Stream:

@@ -13,7 +13,7 @@ from thalweg.lang import agg, library
 from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
 from thalweg.lang.site import Site
 from thalweg.lang.tuples import check_names
-from thalweg.lang.window import Last, Window, Within, names
+from thalweg.lang.window import Distance, Last, Window, Within, names
 from thalweg.library.windows import WindowSpec
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def join(
     mine: Last | Within | None = None,
     on: str | Iterable[str] | Mapping[str, str] = (),
     where: Callable[[Any, Any], Any] | None = None,
-    band: tuple[str, float] | tuple[str, str, float] | None = None,
+    band: tuple[str, Distance] | tuple[str, str, Distance] | None = None,
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:

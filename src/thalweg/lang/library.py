@@ -13,9 +13,10 @@ from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.lang.aggregates import apply_logic, as_spec
+from thalweg.lang.kinds import check_distance, check_ordered, check_subtracted
 from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
-from thalweg.lang.window import Duration, Last, Names, Window, Within, names
+from thalweg.lang.window import Distance, Duration, Last, Names, Window, Within, names
 from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin
 from thalweg.library.meet import Barrier, MeetConfig, MergeOrdered, Pair
@@ -47,26 +48,27 @@ def sort(
     window: Window | None = None,
     buffer: int | None = None,
     descending: bool = False,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """The tuples of each window in the order of attributes; or, with `buffer`, of the whole stream, as far as no tuple
     is more than that many tuples out of place. Equal tuples stay in their order."""
     site = stream._site("sort", name)
-    order = SortBy(_attributes(stream, by, site, "sort"), descending)
+    order = SortBy(_ordered(stream, by, site, "sort"), descending)
     if (window is None) == (buffer is None):
         found = "both" if window is not None else "neither"
         raise GraphError(
             "sort: which tuples stand together?", where=site.where, expected="window=… or buffer=…", found=found
         )
     if window is not None:
-        return _applied(stream, "sort", window, order, None, "fail", name)
+        return _applied(stream, "sort", window, order, None, on_error, name)
     if type(buffer) is not int or buffer < 1 or descending:
         raise GraphError(
             "sort: bad buffer", where=site.where, expected="a whole number, 1 or more, ascending", found=repr(buffer)
         )
     logic = SortedBuffer()
     logic.config = (buffer, order)
-    return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type])[0]
+    return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
 def top_k(
@@ -76,14 +78,15 @@ def top_k(
     *,
     window: Window,
     least: bool = False,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """The k tuples of each window with the greatest (or least) attributes, best first; among equals the older first."""
     site = stream._site("top_k", name)
     if type(k) is not int or k < 1:
         raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
-    order = SortBy(_attributes(stream, by, site, "top_k"), not least)
-    return _applied(stream, "top_k", window, TopK(k, order), None, "fail", name)
+    order = SortBy(_ordered(stream, by, site, "top_k"), not least)
+    return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
 
 
 def skyline(
@@ -126,14 +129,14 @@ def windowed_join(
     mine: Last | Within | None,
     on: tuple[tuple[str, ...], tuple[str, ...]],
     where: Callable[[Any, Any], Any] | None,
-    band: tuple[str, float] | tuple[str, str, float] | None,
+    band: tuple[str, Distance] | tuple[str, str, Distance] | None,
     on_error: str,
     name: str | None,
 ) -> Stream:
     """The general join; `Stream.join` is its front."""
     site = stream._site("join", name)
     if band is not None:
-        if not (isinstance(band, tuple) and len(band) in (2, 3) and isinstance(band[-1], int | float)):
+        if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
             raise GraphError(
                 "join: bad band",
                 where=site.where,
@@ -144,6 +147,10 @@ def windowed_join(
         chosen = Band(str(left), str(right[0]) if right else str(left), distance)
         _attributes(stream, [chosen.left], site, "join")
         _attributes(other, [chosen.right], site, "join")
+        kinds = stream.tuple_type.kind(chosen.left), other.tuple_type.kind(chosen.right)
+        for attribute, kind in zip((chosen.left, chosen.right), kinds, strict=True):
+            check_distance("a band", attribute, kind, distance, site.where)
+        check_subtracted("a band", *kinds, site.where)
         where = chosen if where is None else _Both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
@@ -172,7 +179,7 @@ def windowed_join(
     made = site.process(
         "join", logic, [stream, other], by=list(on), outputs=outputs, marks=marks, timed=timed, on_error=on_error
     )
-    return made[0].with_late(made[1]) if timed else made[0]
+    return made[0].with_late(made[1], made[2]) if timed else made[0]
 
 
 class _Both:
@@ -192,6 +199,7 @@ def lookup(
     *,
     on: Names,
     missing: Mapping[str, Any] | None = None,
+    on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """Each tuple with the rows of a fixed table that have its key. Without such a row it is dropped, or gets the values
@@ -219,17 +227,18 @@ def lookup(
         rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
     logic = Lookup()
     logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)
-    return site.process("lookup", logic, [stream], by=None, outputs=[output])[0]
+    return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
 
 
-def merge_ordered(stream: Stream, *others: Stream, on: str, name: str | None = None) -> Stream:
+def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fail", name: str | None = None) -> Stream:
     """Several streams, each sorted by an attribute, as one sorted by it; among equals the earlier port first."""
     site = stream._site("merge_ordered", name)
     ports = _same_types(stream, others, site)
-    _attributes(stream, on, site, "merge_ordered")
+    _ordered(stream, on, site, "merge_ordered")
     logic = MergeOrdered(len(ports))
     logic.config = MeetConfig(len(ports), on)
-    return site.process("merge_ordered", logic, ports, by=[()] * len(ports), outputs=[stream.tuple_type])[0]
+    by: list[tuple[str, ...]] = [()] * len(ports)
+    return site.process("merge_ordered", logic, ports, by=by, outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
 def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
@@ -392,6 +401,12 @@ def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, .
     if not found:
         raise GraphError(f"{word}: no attribute is named", where=site.where, expected="one attribute or more")
     stream._check_attributes(found, site)
+    return found
+
+
+def _ordered(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:
+    found = _attributes(stream, by, site, word)
+    check_ordered(word, stream.tuple_type, found, site.where)
     return found
 
 

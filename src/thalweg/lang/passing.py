@@ -81,15 +81,24 @@ def event_time(
     return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True)
 
 
-def punctor(self: Stream, predicate: Callable[[Any], Any], *, before: bool = False, name: str | None = None) -> Stream:
+def punctor(
+    self: Stream,
+    predicate: Callable[[Any], Any],
+    *,
+    before: bool = False,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
     """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
     site = Site(self.app, "punctor", name)
     read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
+    policy, letters = site.policy(on_error)
     operator = ops.Punctor(
         name=site.name,
         inputs=(self.ref,),
-        outputs=(self.tuple_type, MARK),
+        outputs=(self.tuple_type, MARK, *letters),
         where=site.where,
+        on_error=policy,
         function=read,
         before=before,
     )

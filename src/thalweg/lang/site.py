@@ -9,7 +9,8 @@ from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
-from thalweg.ir.types import BOOL, DATETIME, STR, TupleType
+from thalweg.ir.types import DATETIME, TupleType
+from thalweg.lang.kinds import check_distance
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.place import assigned_name, call_place, prefixed, user_frame
 from thalweg.lang.tuples import Tuple
@@ -111,10 +112,7 @@ class Site:
             )
         if spec.on:
             stream._check_attributes((spec.on,), self)
-            if (kind := stream.tuple_type.get(spec.on)) in (STR, BOOL):
-                raise GraphError(
-                    f"a delta in {spec.on}, which is no number", where=self.where, expected="a number", found=str(kind)
-                )
+            check_distance("a delta", spec.on, stream.tuple_type.kind(spec.on), spec.delta, self.where)
         return spec
 
     def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from thalweg.errors import GraphError, described
@@ -16,6 +17,7 @@ from thalweg.library.windows import WindowSpec
 Window = Running | Sliding | Tumbling | WindowSpec
 Names = str | Iterable[str] | None
 Duration = int | dt.timedelta
+Distance = int | float | Decimal | dt.timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,15 +73,21 @@ class EventTimeApply(_Applied, EventTimeAggregate):
     """Windows in event time."""
 
 
+def _ranked(value: Any) -> tuple[int, Any]:
+    """A value in a key. Python compares tuples by the identity of their items first, so two NaNs would be equal if they
+    are one object, which the plan decides. A Decimal that is no number raises, whatever it stands beside."""
+    return (1, 0.0) if type(value) is float and value != value else (0, min(value, value))
+
+
 @dataclass(frozen=True, slots=True)
 class SortBy:
-    """Sorts tuples by attributes; tuples that are equal in them stay in their order."""
+    """Sorts tuples by attributes; tuples that are equal in them stay in their order. NaN comes behind all numbers."""
 
     attributes: tuple[str, ...]
     descending: bool
 
     def key(self, row: Any) -> tuple[Any, ...]:
-        return tuple(getattr(row, n) for n in self.attributes)
+        return tuple(_ranked(getattr(row, n)) for n in self.attributes)
 
     def __call__(self, rows: list[Any]) -> list[Any]:
         return sorted(rows, key=self.key, reverse=self.descending)
@@ -113,6 +119,14 @@ def _beats(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
 
 
+def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
+    """Raise what a comparison would, before anything holds the key: of dates one may have a time zone and another none,
+    and a Decimal that is no number has no order even with itself."""
+    for other in others:
+        for mine, theirs in zip(key, other, strict=True):
+            min(mine, theirs)
+
+
 class SortedBuffer(Logic):
     """Holds `config[0]` tuples and lets the least one go when one more comes: order restored within that reach."""
 
@@ -127,7 +141,9 @@ class SortedBuffer(Logic):
 
     def process(self, t: Any, port: int) -> None:
         size, order = self.config
-        heapq.heappush(self.heap, (order.key(t), self.number, t))
+        key = order.key(t)
+        check_comparable(key, *(held[0] for held in self.heap[:1]))
+        heapq.heappush(self.heap, (key, self.number, t))
         self.number += 1
         if len(self.heap) > size:
             self.submit(heapq.heappop(self.heap)[-1])

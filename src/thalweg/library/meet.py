@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.ir.logic import Logic
+from thalweg.library.apply import check_comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class MergeOrdered(_Queues):
     """Several sorted streams as one: a tuple goes on when every other port has shown one that is not less."""
 
     def process(self, t: Any, port: int) -> None:
+        self._check(getattr(t, self.config.on))
         self.queues[port].append(t)
         while all(self.queues):
             self._next()
@@ -43,6 +45,9 @@ class MergeOrdered(_Queues):
     def at_end(self) -> None:
         while any(self.queues):
             self._next()
+
+    def _check(self, value: Any) -> None:
+        check_comparable((value,), (value,), *((getattr(queue[-1], self.config.on),) for queue in self.queues if queue))
 
     def _next(self) -> None:
         on = self.config.on

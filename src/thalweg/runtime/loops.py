@@ -13,9 +13,11 @@ from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter, countOf, itemgetter
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
+from thalweg.ir.raised import run_generated
 from thalweg.ir.rows import row_maker, unpack
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType, conform
 from thalweg.ir.values import reviver
@@ -196,8 +198,6 @@ def _map_loop(input_type: TupleType, given: Classes, names: tuple[str, ...], out
 
 
 def _compiled(lines: list[str], names: dict[str, Any]) -> Loop:
-    namespace = dict(names)
     source = "\n    ".join(["def loop(function, items, results):", *lines])
-    exec(compile(source, "<thalweg row loop>", "exec"), namespace)
-    loop: Loop = namespace["loop"]
+    loop: Loop = run_generated(source, f"row loop {crc32(source.encode()):08x}", names)["loop"]
     return loop

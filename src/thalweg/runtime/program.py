@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +12,7 @@ from thalweg.ir.operators import (
     Operator,
 )
 from thalweg.ir.plan import Route
+from thalweg.ir.raised import Raised, raised_in, run_generated
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame
@@ -52,6 +53,13 @@ class Failure:
     where: Where = field(compare=False)
     message: str = field(compare=False)
     row: str = field(compare=False)
+    at: Raised | None = field(compare=False)
+    traceback: str = field(compare=False, repr=False)  # through generated code and the plan's own calls
+
+    @staticmethod
+    def of(error: Exception, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str) -> Failure:
+        message, told = f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error))
+        return Failure(order_key, rank, operator, where, message, row, raised_in(error), told)
 
 
 @dataclass(slots=True)
@@ -69,9 +77,7 @@ _compiled: dict[str, Callable[..., None]] = {}
 def compile_program(program: Program) -> Callable[..., None]:
     """The `run` function of the generated module, compiled once per process."""
     if program.fingerprint not in _compiled:
-        file = f"<thalweg {program.name} {program.fingerprint}>"
-        linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
         module: dict[str, Any] = {"__name__": f"thalweg_generated_{program.fingerprint}"}
-        exec(compile(program.source, file, "exec"), module)
+        run_generated(program.source, f"{program.name} {program.fingerprint}", module)
         _compiled[program.fingerprint] = module["run"]
     return _compiled[program.fingerprint]

@@ -102,8 +102,8 @@ class RowPath:
                 self.output.counts.skip(operator.name)
             return True
         text = shown if isinstance(shown, str) else repr(shown)
-        message, rank = f"{type(error).__name__}: {error}", self.program.ranks[operator.name]
-        self.output.failures.append(Failure(order_key, rank, operator.name, operator.where, message, text))
+        rank = self.program.ranks[operator.name]
+        self.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, text))
         return False
 
     def put_letters(self, name: str, letters: Frame) -> None:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg.analysis.program import outside
 from thalweg.analysis.program.store import Store
 from thalweg.analysis.program.values import NOTHING, New, Site, Value
+from thalweg.ir.raised import is_foreign
 
 MAX_DEPTH = 12  # of calls
 NO_FRAME = -1
@@ -28,7 +28,7 @@ class Frame:
         self.owner: str | None = None  # the class in whose body the code stands
         self.first: str | None = None  # the first parameter, for super()
         self.called_at: tuple[Frame, ast.AST] | None = None
-        self.foreign = outside.is_foreign(file)
+        self.foreign = is_foreign(file)
 
 
 def mangled(name: str, frame: Frame) -> str:

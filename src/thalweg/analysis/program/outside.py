@@ -7,11 +7,9 @@ import collections
 import dataclasses
 import enum
 import inspect
-import sysconfig
 import types
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS, is_built_in
@@ -226,12 +224,3 @@ def _generated(function: object) -> bool:
 def _is_ours(function: types.FunctionType) -> bool:
     """The operators of tw.Tuple compare attributes."""
     return function.__module__ in ("thalweg.lang.tuples", "enum")
-
-
-@lru_cache(maxsize=1_000)
-def is_foreign(file: str) -> bool:
-    """Whether a source file belongs to Python, to an installed package or to Thalweg, not to the user."""
-    paths = sysconfig.get_paths()
-    folders = [Path(paths[name]) for name in ("stdlib", "purelib", "platlib")]
-    folders.append(Path(__file__).parents[2])
-    return any(Path(file).is_relative_to(folder) for folder in folders)

@@ -1,0 +1,75 @@
+"""Which attribute types an operator can compare, sum or take the distance of; what is none of them is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+from thalweg.errors import GraphError, Where, described
+from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType, TupleType
+
+SUMMED = (INT, FLOAT, DECIMAL)
+COMPARED = (*SUMMED, STR, BYTES, DATETIME, DATE)
+ORDERED = (*COMPARED, BOOL)
+
+# What the difference of two values of a type can be compared with.
+_DISTANCES: Mapping[AttributeType, tuple[type, ...]] = {
+    INT: (int, float),
+    FLOAT: (int, float),
+    DECIMAL: (int, float, Decimal),
+    DATETIME: (dt.timedelta,),
+    DATE: (dt.timedelta,),
+}
+_MIXED = (INT, FLOAT), (FLOAT, INT), (INT, DECIMAL), (DECIMAL, INT)
+
+_MISSING = "take the missing values out before: a .filter(), then a .map() to a type without None"
+
+
+def words(items: Iterable[object]) -> str:
+    """a, b or c."""
+    *most, last = map(str, items)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def missing_hint(kind: AttributeType) -> str | None:
+    return _MISSING if kind.optional else None
+
+
+def check_ordered(word: str, tuple_type: TupleType, attributes: Iterable[str], where: Where) -> None:
+    """Refuse attributes whose values have no order."""
+    for attribute in attributes:
+        if (kind := tuple_type.kind(attribute)) not in ORDERED:
+            raise GraphError(
+                f"{word}: {attribute} has no order",
+                where=where,
+                expected=words(ORDERED),
+                found=str(kind),
+                hint=missing_hint(kind),
+            )
+
+
+def check_distance(word: str, attribute: str, kind: AttributeType, distance: object, where: Where) -> None:
+    """Refuse an attribute whose values have no distance, and a distance that is in another unit."""
+    if kind not in _DISTANCES:
+        raise GraphError(
+            f"{word} in {attribute}, whose values have no distance",
+            where=where,
+            expected=words(_DISTANCES),
+            found=str(kind),
+            hint=missing_hint(kind),
+        )
+    if type(distance) not in _DISTANCES[kind]:
+        raise GraphError(
+            f"{word} in another unit than {attribute}",
+            where=where,
+            expected=f"{words(t.__name__ for t in _DISTANCES[kind])}, for {attribute} is {kind}",
+            found=described(distance),
+        )
+
+
+def check_subtracted(word: str, left: AttributeType, right: AttributeType, where: Where) -> None:
+    """Refuse two attributes that cannot be subtracted from each other."""
+    if left != right and (left, right) not in _MIXED:
+        expected = words((left, *(second for first, second in _MIXED if first == left)))
+        raise GraphError(f"{word} between {left} and {right}", where=where, expected=expected, found=str(right))
