@@ -10,6 +10,7 @@ import pytest
 import thalweg as tw
 from thalweg import agg, window
 from thalweg.analysis.edges import edges
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.analysis.regions import form_regions
 from thalweg.errors import GraphError, HintError, PlanError
 from thalweg.ir.graph import LogicalGraph
@@ -310,6 +311,20 @@ def test_unordered() -> None:
     found = {e.operator: (e.needed, e.paid) for e in edges(make_plan(app.graph(), degree=2))}
     assert found["any"] == ("none", "nothing")
     assert found["all"][0] == "all"
+
+
+def test_unordered_is_about_one_stream_of_several() -> None:
+    """Neither the other parts of a split, nor what fails, nor what comes too late."""
+    app, source = rows()
+    first, second, third = source.split(lambda t: t.n % 3, 3, name="parts")
+    first.unordered().sink(tw.collect(), name="one")
+    second.sink(tw.collect(), name="two")
+    third.unordered().sink(tw.collect(), name="three")
+    timed = source.event_time("n", name="timed")
+    sums = timed.aggregate(window.tumbling(time=10, by="k"), k=agg.any("k"), v=agg.sum("v"), name="sums")
+    sums.unordered().sink(tw.collect(), name="summed")
+    sums.late.sink(tw.collect(), name="late")
+    assert ordered_sinks(app.graph()) == {"two", "late"}
 
 
 @pytest.mark.parametrize(

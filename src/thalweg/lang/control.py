@@ -1,7 +1,8 @@
 """What users may say about the plan: `parallel`, `sequential`, `fuse_with`, `isolate`, `unordered`.
 
-Each is about the operator that made the stream, and gives the stream back, so that it can stand in a chain. None of
-them changes the answer; `unordered` gives up the order of what it says nobody looks at.
+Each is about the operator that made the stream (`unordered`: about this stream alone), and gives the stream back, so
+that it can stand in a chain. None of them changes the answer; `unordered` gives up the order of what it says nobody
+looks at.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphEr
 def unordered(self: Stream) -> Stream:
     """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order. State behind it still
     gets the tuples of each key in theirs."""
-    return _hinted(self, call_place(user_frame()), "unordered", unordered=True)
+    held = self.app._hints.get(self.ref.operator)
+    ports = {self.ref.port, *(held.unordered if held is not None else ())}
+    return _hinted(self, call_place(user_frame()), "unordered", unordered=tuple(sorted(ports)))
 
 
 _AGAINST = {
