@@ -210,10 +210,21 @@ def test_a_declaration_is_the_way_out() -> None:
     check_safety(graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op")))
 
 
-def test_a_key_does_not_help_a_function() -> None:
-    """Its state is in no checkpoint, whatever partitions it."""
-    with pytest.raises(GraphError, match="keeps state that no checkpoint holds"):
-        check_safety(graph(lambda s: s.map(tw.declare(state=("k",))(lambda t: cached(t)), Out, name="op")))
+@pytest.mark.parametrize("function", [cached, lambda t: {"k": getattr(t, "k"), "a": 1}])
+def test_a_key_does_not_help_a_function(function: Any) -> None:
+    """Its state is in no checkpoint, and nothing routes its tuples: one key would be in several channels."""
+    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the map declares"):
+        facts(lambda s: s.map(tw.declare(state=("k",))(lambda t: function(t)), Out, name="op"))
+
+
+@pytest.mark.parametrize(("key", "holds"), [((), True), ("k", True), ("a", False), (("k", "a"), False)])
+def test_a_declared_key_must_route_the_tuples(key: Any, holds: bool) -> None:
+    say = tw.declare(state=("k",))(lambda t, state, submit: submit(t))
+    if holds:
+        assert facts(lambda s: s.custom(say, Out, by=key, name="op")).state.by == (("k",),)
+        return
+    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the custom declares"):
+        facts(lambda s: s.custom(say, Out, by=key, name="op"))
 
 
 def test_changing_a_tuple_is_refused() -> None:
