@@ -35,7 +35,6 @@ from thalweg.analysis.program.values import (
 )
 from thalweg.ir.facts import IO, TIME
 
-
 _LOGGERS = (logging.Logger, logging.RootLogger)
 
 
