@@ -212,6 +212,68 @@ def test_what_may_keep_state_is_left_alone() -> None:
     assert print_plan(make_plan(graph)).splitlines()[-1] == "degree numbers=1"
 
 
+class Doubles(tw.Operator):
+    """It only reads what it was set to."""
+
+    def __init__(self) -> None:
+        self.factor = 2
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit({"k": t.k, "n": t.n * self.factor, "v": t.v})
+
+
+class Totals(tw.Operator):
+    def __init__(self) -> None:
+        self.total = 0
+
+    def process(self, t: Any, port: int) -> None:
+        self.total += t.n
+        self.submit({"k": t.k, "n": self.total, "v": t.v})
+
+
+class Says(Doubles):
+    def at_end(self) -> None:
+        self.submit({"k": "", "n": 0, "v": 0.0})
+
+
+def test_code_that_keeps_nothing_has_no_state() -> None:
+    app, source = rows()
+    doubled = source.custom(Doubles(), Row, name="doubled")
+    passed = doubled.custom(lambda t, state, submit: submit(t), Row, name="passed")
+    (both,) = tw.operator(Doubles(), passed, source, into=Row, name="both")
+    both.custom(Totals(), Row, name="totals").sink(tw.collect(), name="out")
+    graph = app.graph()
+    plan = make_plan(graph, degree=3)
+    assert shown(plan.graph) == [("rows doubled passed both", "")]
+    assert why(plan.graph, "totals") == "keeps one state for all tuples"
+    assert plan.degrees == {"rows": 3, "totals": 1}
+    assert [o.name for o in plan.graph.stateful] == ["totals"]
+    held = make_plan(graph, degree=3, held=("doubled", "totals"))  # as a checkpoint has it
+    assert [o.name for o in held.graph.stateful] == ["doubled", "totals"]
+    assert held.degrees["doubled"] == 1
+    assert why(held.graph, "doubled").startswith("keeps nothing, but")
+
+
+def test_what_marks_and_the_end_are_for_stays_in_one_channel() -> None:
+    app, source = rows()
+    timed = source.event_time("n", name="timed").custom(Doubles(), Row, name="timed_too")
+    timed.custom(tw.declare(state="stateless")(Says)(), Row, name="says").sink(tw.collect(), name="out")
+    graph = make_plan(app.graph(), degree=2).graph
+    for name in ("timed_too", "says"):
+        assert why(graph, name).startswith("keeps nothing, but marks, the end"), name
+
+
+def test_parallel_code() -> None:
+    app, source = rows()
+    total = source.aggregate(window.running(), k=agg.last("k"), n=agg.last("n"), v=agg.sum("v"), name="total")
+    total.custom(Doubles(), Row, name="work").parallel(3).sink(tw.collect(), name="out")
+    assert make_plan(app.graph(), degree=2).degrees["work"] == 3
+    app, source = rows()
+    source.custom(Totals(), Row, name="totals").parallel().sink(tw.collect(), name="out")
+    with pytest.raises(HintError, match=r"totals cannot run in several channels[\s\S]*keeps one state for all tuples"):
+        make_plan(app.graph(), degree=2)
+
+
 # What users say.
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.errors import GraphError, Where, described
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
-from thalweg.ir.operators import Operator, Source
+from thalweg.ir.operators import Operator, Process, Source
 from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.window import names
@@ -38,7 +38,7 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
     chosen = None if key is None else names(key)
     if chosen is not None:
         _check_key(self, operator, chosen, where)
-    if operator.key == ():
+    if operator.key == () and not (isinstance(operator, Process) and operator.word in ("custom", "operator")):
         raise GraphError(
             f"{operator.name} keeps one state for all tuples and cannot run in several channels",
             operator=operator.name,
@@ -143,7 +143,7 @@ def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: 
             where=where,
             hint='app.source(…, partition_by="…") says how it is partitioned',
         )
-    if operator.key is not None:
+    if operator.key:
         if not key or not set(key) <= set(operator.key):
             raise GraphError(
                 f"parallel: the tuples of {operator.name} would be routed away from their state",

@@ -56,6 +56,7 @@ class Container(Aggregating):
     def __init__(self, program: Program, store: BucketStore | None = None) -> None:
         super().__init__(program, State(store, program.buckets, tables_of(program)) if store is not None else None)
         self._run = compile_program(program)
+        self.lone: dict[str, Logic] = {}  # of operators without state
 
     def run_sources(self, frames: Mapping[str, Frame]) -> None:
         """One frame per source."""
@@ -276,9 +277,10 @@ class Container(Aggregating):
 
     def _lone(self, operator: Process) -> Logic:
         """The object of an operator without state."""
-        logic = fresh(operator.logic)
-        logic.resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
-        return logic
+        if operator.name not in self.lone:
+            self.lone[operator.name] = fresh(operator.logic)
+            self.lone[operator.name].resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
+        return self.lone[operator.name]
 
     def emit(self, wire: int, frame: Frame | None) -> None:
         """Send a frame on its way: to the channel of each tuple's key, or to wherever this PE is."""
