@@ -6,8 +6,8 @@ from typing import Any
 
 from thalweg.analysis.edges import edges
 from thalweg.analysis.regions import form_regions
-from thalweg.ir.operators import Sink
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.operators import Sink, Source
+from thalweg.ir.plan import STAY, PhysicalPlan
 from thalweg.ir.regions import NONE, Region
 
 
@@ -39,7 +39,21 @@ def _region(region: Region, plan: PhysicalPlan) -> list[str]:
     return [
         f"  region {region.number}{by}{asked}: {' '.join(region.operators)}",
         f"    from a {region.first.kind} to a {region.last.kind}; order: {_order(region, plan)}",
+        *_exchanges(region, plan),
     ]
+
+
+def _exchanges(region: Region, plan: PhysicalPlan) -> list[str]:
+    """Where tuples change channel although they stay in the region: behind a source whose key the region has."""
+    lines: list[str] = []
+    for e in edges(plan):
+        wire, operator = plan.wire_of.get((e.operator, e.port)), plan.graph.by_name[e.operator]
+        inside = e.stream.operator in region.operators and e.operator in region.operators
+        if inside and wire is not None and wire.route != STAY and e.merge != NONE and e.port != operator.mark_port:
+            source = isinstance(plan.graph.by_name[e.stream.operator], Source)
+            because = "; sources are read in blocks of positions, not by key" if source else ""
+            lines.append(f"    inside: an exchange, {e.stream} -> {e.operator} {wire.route}{because}")
+    return lines
 
 
 def _order(region: Region, plan: PhysicalPlan) -> str:
