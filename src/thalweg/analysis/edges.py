@@ -38,8 +38,20 @@ def edges(plan: PhysicalPlan) -> list[Edge]:
     for operator in plan.graph.operators:
         for port, stream in enumerate(operator.inputs):
             kept, merge = _kept_and_merged(plan, operator, port, parts[stream])
-            found.append(Edge(stream, operator.name, port, needed(plan.graph, operator, port), kept, merge))
+            found.append(Edge(stream, operator.name, port, _needed(plan, operator, port), kept, merge))
     return found
+
+
+def _needed(plan: PhysicalPlan, operator: Operator, port: int) -> str:
+    """The order that an input port needs: its own, or what passes through it to state in the same PE."""
+    own, graph = needed(plan.graph, operator, port), plan.graph
+    if own != NOTHING or isinstance(operator, Sink):
+        return own
+    for other in graph.stateful:
+        if other.name in graph.reaches[operator.name] and plan.place[other.name] == plan.place[operator.name]:
+            reached = (p for p, s in enumerate(other.inputs) if s.operator in graph.reaches[operator.name])
+            return f"{needed(graph, other, next(reached))}, for {other.name}"
+    return own
 
 
 def _kept_and_merged(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
@@ -54,6 +66,6 @@ def _kept_and_merged(plan: PhysicalPlan, operator: Operator, port: int, part: Ro
 
 def merge_strategy(plan: PhysicalPlan, operator: Operator, port: int) -> str:
     """How the tuples of several channels are merged in front of an input port."""
-    if needed(plan.graph, operator, port) == NOTHING:
+    if _needed(plan, operator, port) == NOTHING:
         return NONE
     return strategy_of(plan, plan.wire_of[operator.name, port]) if isinstance(operator, Sink) else NUMBERS_AND_PULSES
