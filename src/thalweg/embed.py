@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from thalweg.analysis.settled import settled
 from thalweg.analysis.verify import verify
 from thalweg.engine.planned import plan_run
 from thalweg.engine.run import RunOptions
@@ -71,7 +72,7 @@ def _plan(
     if plan is None:
         return plan_run(graph, degree=degree, fuse=fuse, checkpoint=checkpoint).plan
     text = plan.read_text() if isinstance(plan, Path) else plan
-    return close_degrees(verify(parse_plan(text, graph)), degree)
+    return close_degrees(verify(parse_plan(text, settled(graph))), degree)
 
 
 def _check(app: App, spark: object) -> None:

@@ -210,10 +210,21 @@ def test_a_declaration_is_the_way_out() -> None:
     check_safety(graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op")))
 
 
-def test_a_key_does_not_help_a_function() -> None:
-    """Its state is in no checkpoint, whatever partitions it."""
-    with pytest.raises(GraphError, match="keeps state that no checkpoint holds"):
-        check_safety(graph(lambda s: s.map(tw.declare(state=("k",))(lambda t: cached(t)), Out, name="op")))
+@pytest.mark.parametrize("function", [cached, lambda t: {"k": t.k, "a": 1}])
+def test_a_key_does_not_help_a_function(function: Any) -> None:
+    """Its state is in no checkpoint, and nothing routes its tuples: one key would be in several channels."""
+    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the map declares"):
+        facts(lambda s: s.map(tw.declare(state=("k",))(lambda t: function(t)), Out, name="op"))
+
+
+@pytest.mark.parametrize(("key", "holds"), [((), True), ("k", True), ("a", False), (("k", "a"), False)])
+def test_a_declared_key_must_route_the_tuples(key: Any, holds: bool) -> None:
+    say = tw.declare(state=("k",))(lambda t, state, submit: submit(t))
+    if holds:
+        assert facts(lambda s: s.custom(say, Out, by=key, name="op")).state.by == (("k",),)
+        return
+    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the custom declares"):
+        facts(lambda s: s.custom(say, Out, by=key, name="op"))
 
 
 def test_changing_a_tuple_is_refused() -> None:
@@ -236,3 +247,35 @@ def test_a_clock_is_a_warning_once() -> None:
         check_safety(made)
     check_safety(made)  # warnings are errors here
     check_safety(graph(lambda s: s.map(tw.declare(effects="none")(stamped), Out, name="op")))
+
+
+# What one operator changes and another reads.
+
+
+class Stats:
+    total = 0
+    limit = 3
+
+
+class Special(Stats):
+    pass
+
+
+@tw.declare(state="stateless")
+def counts(t: Any) -> Any:
+    Stats.total += 1
+    return {"k": t.k, "a": t.a}
+
+
+@pytest.mark.parametrize(
+    ("read", "changed"),
+    [
+        (lambda t: {"k": t.k, "a": Stats.total}, True),
+        (lambda t: {"k": t.k, "a": Special.total}, True),
+        (lambda t: {"k": t.k, "a": Special().total}, True),
+        (lambda t: {"k": t.k, "a": Stats.limit}, False),
+    ],
+)
+def test_a_class_attribute_that_another_operator_changes(read: Any, changed: bool) -> None:
+    found = facts(lambda s: s.map(counts, Out, name="counts").map(read, Out, name="op"))
+    assert found.has("reads_changed") == changed

@@ -10,6 +10,7 @@ import pytest
 import thalweg as tw
 from thalweg import agg, window
 from thalweg.analysis.edges import edges
+from thalweg.analysis.owed import ordered_sinks
 from thalweg.analysis.regions import form_regions
 from thalweg.errors import GraphError, HintError, PlanError
 from thalweg.ir.graph import LogicalGraph
@@ -46,8 +47,9 @@ def why(graph: LogicalGraph, name: str, rules: str = "thalweg") -> str:
     return verdict.reason.text
 
 
-def figure_5() -> LogicalGraph:
-    """o1 and o7 meet in o8; o2 | o3 n.p. | o4 n.p. | o5 o6 | o9 o10 | o11 | o12 … o13 … o14."""
+def figure_5(*, o9_alone: bool = False) -> LogicalGraph:
+    """o1 and o7 meet in o8; o2 | o3 n.p. | o4 n.p. | o5 o6 | o9 {k} o10 {k, l} | o11 {l} | o12 … o13 … o14. Our `n` is
+    the figure's l."""
     app, source = rows()
 
     def stateless(stream: tw.Stream, name: str) -> tw.Stream:
@@ -65,8 +67,9 @@ def figure_5() -> LogicalGraph:
     o6 = by(o5, "k", name="o6")
     o7 = alone(o6, "o7")
     o8 = o1.union(o7, name="o8")
-    o9 = by(o8, "k", "n", name="o9")
-    o10 = by(o9, "k", name="o10")
+    o9 = by(o8, "k", name="o9")
+    o9 = o9.sequential() if o9_alone else o9
+    o10 = by(o9, "k", "n", name="o10")
     o11 = by(o10, "n", name="o11")
     end = alone(o11, "end")
     o12 = stateless(end, "o12")
@@ -93,6 +96,8 @@ def test_figure_5() -> None:
     ]
     make_plan(graph, degree=3, rules="paper")
     make_plan(graph, degree=3)
+    # "Another safe alternative would have been to combine o10 with o11 instead of o9": left to right decides.
+    assert shown(figure_5(o9_alone=True), "paper")[3:] == [("o10 o11", "n")]
 
 
 ORDERING: list[tuple[str, Callable[[tw.Stream], tw.Stream], str]] = [
@@ -211,6 +216,68 @@ def test_what_may_keep_state_is_left_alone() -> None:
     assert print_plan(make_plan(graph)).splitlines()[-1] == "degree numbers=1"
 
 
+class Doubles(tw.Operator):
+    """It only reads what it was set to."""
+
+    def __init__(self) -> None:
+        self.factor = 2
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit({"k": t.k, "n": t.n * self.factor, "v": t.v})
+
+
+class Totals(tw.Operator):
+    def __init__(self) -> None:
+        self.total = 0
+
+    def process(self, t: Any, port: int) -> None:
+        self.total += t.n
+        self.submit({"k": t.k, "n": self.total, "v": t.v})
+
+
+class Says(Doubles):
+    def at_end(self) -> None:
+        self.submit({"k": "", "n": 0, "v": 0.0})
+
+
+def test_code_that_keeps_nothing_has_no_state() -> None:
+    app, source = rows()
+    doubled = source.custom(Doubles(), Row, name="doubled")
+    passed = doubled.custom(lambda t, state, submit: submit(t), Row, name="passed")
+    (both,) = tw.operator(Doubles(), passed, source, into=Row, name="both")
+    both.custom(Totals(), Row, name="totals").sink(tw.collect(), name="out")
+    graph = app.graph()
+    plan = make_plan(graph, degree=3)
+    assert shown(plan.graph) == [("rows doubled passed both", "")]
+    assert why(plan.graph, "totals") == "keeps one state for all tuples"
+    assert plan.degrees == {"rows": 3, "totals": 1}
+    assert [o.name for o in plan.graph.stateful] == ["totals"]
+    held = make_plan(graph, degree=3, held=("doubled", "totals"))  # as a checkpoint has it
+    assert [o.name for o in held.graph.stateful] == ["doubled", "totals"]
+    assert held.degrees["doubled"] == 1
+    assert why(held.graph, "doubled").startswith("keeps nothing, but")
+
+
+def test_what_marks_and_the_end_are_for_stays_in_one_channel() -> None:
+    app, source = rows()
+    timed = source.event_time("n", name="timed").custom(Doubles(), Row, name="timed_too")
+    timed.custom(tw.declare(state="stateless")(Says)(), Row, name="says").sink(tw.collect(), name="out")
+    graph = make_plan(app.graph(), degree=2).graph
+    for name in ("timed_too", "says"):
+        assert why(graph, name).startswith("keeps nothing, but marks, the end"), name
+
+
+def test_parallel_code() -> None:
+    app, source = rows()
+    total = source.aggregate(window.running(), k=agg.last("k"), n=agg.last("n"), v=agg.sum("v"), name="total")
+    total.custom(Doubles(), Row, name="work").parallel(3).sink(tw.collect(), name="out")
+    assert make_plan(app.graph(), degree=2).degrees["work"] == 3
+    app, source = rows()
+    source.custom(Totals(), Row, name="totals").parallel().sink(tw.collect(), name="out")
+    with pytest.raises(HintError, match=r"totals cannot run in several channels[\s\S]*keeps one state for all tuples"):
+        make_plan(app.graph(), degree=2)
+
+
 # What users say.
 
 
@@ -310,6 +377,20 @@ def test_unordered() -> None:
     found = {e.operator: (e.needed, e.paid) for e in edges(make_plan(app.graph(), degree=2))}
     assert found["any"] == ("none", "nothing")
     assert found["all"][0] == "all"
+
+
+def test_unordered_is_about_one_stream_of_several() -> None:
+    """Neither the other parts of a split, nor what fails, nor what comes too late."""
+    app, source = rows()
+    first, second, third = source.split(lambda t: t.n % 3, 3, name="parts")
+    first.unordered().sink(tw.collect(), name="one")
+    second.sink(tw.collect(), name="two")
+    third.unordered().sink(tw.collect(), name="three")
+    timed = source.event_time("n", name="timed")
+    sums = timed.aggregate(window.tumbling(time=10, by="k"), k=agg.any("k"), v=agg.sum("v"), name="sums")
+    sums.unordered().sink(tw.collect(), name="summed")
+    sums.late.sink(tw.collect(), name="late")
+    assert ordered_sinks(app.graph()) == {"two", "late"}
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,10 @@ class Keeps(tw.Operator):
         self.last = t.a
 
 
-def test_hidden_state() -> None:
-    found = lie(lambda s: s.map(tw.declare(state="stateless")(lambda t: counting(t)), In, name="op"))
+@pytest.mark.parametrize("said", [{"state": "stateless"}, {"effects": "none"}])
+def test_hidden_state(said: Any) -> None:
+    COUNT["n"] = 0
+    found = lie(lambda s: s.map(tw.declare(**said)(lambda t: counting(t)), In, name="op"))
     assert (found["operator"], found["declared"]) == ("op", "stateless")
     assert found["tuple"] == "In(k='b', a=29)"
     assert found["found"] == "first ('b', 30), then ('b', 31)"

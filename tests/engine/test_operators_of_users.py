@@ -9,6 +9,8 @@ import pytest
 
 import thalweg as tw
 from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.manifest import check_restart, make_manifest
+from thalweg.engine.planned import plan_run
 from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import CheckpointError, TupleError
 from thalweg.optimize.passes import make_plan
@@ -137,3 +139,22 @@ def test_another_version_needs_an_upgrade(tmp_path: Path) -> None:
         run(renamed(NewTotal)(1), tmp_path / "checkpoint")
     assert "upgrade" in (caught.value.hint or "")
     assert run(renamed(Upgrading)(1), tmp_path / "checkpoint")[6:] == [12, 16, 20, 25, 30, 36]
+
+
+class Passes(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+def test_a_state_in_a_checkpoint_stays_although_nothing_is_kept_in_it(tmp_path: Path) -> None:
+    """It was written before the operator was found to keep nothing, or before its code was changed."""
+    app = tw.App("passes")
+    numbers = app.source(tw.beacon(lambda i: {"k": "a", "i": i}, count=3), Number, name="numbers")
+    numbers.custom(Passes(), Number, name="passes").sink(tw.collect(), name="out")
+    graph = app.graph()
+    assert not plan_run(graph, checkpoint=tmp_path).plan.graph.stateful
+    old = make_manifest(make_plan(graph, held=("passes",)), "local", ())
+    (tmp_path / "manifest.json").write_bytes(old.to_json())
+    again = plan_run(graph, checkpoint=tmp_path).plan
+    assert [o.name for o in again.graph.stateful] == ["passes"]
+    check_restart(old, make_manifest(again, "local", ()))

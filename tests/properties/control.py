@@ -46,8 +46,10 @@ def _said(graph: LogicalGraph, operator: Operator, kind: str, number: int, other
             kinds = [graph.type_of(stream) for stream in operator.inputs]
             shared = [n for n in kinds[0].names if all(k.get(n) is not None for k in kinds)]
             return {"parallel": True, "key": tuple(shared[: 1 + number % 2])}
-        case "sequential" | "isolate" | "unordered":
+        case "sequential" | "isolate":
             return {kind: True}
+        case "unordered":
+            return {"unordered": (number % len(operator.outputs),)}
         case "fuse_with" if other != operator.name:
             return {"fuse_with": (other,)}
     return {}

@@ -17,6 +17,7 @@ from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
 from thalweg.runtime.process import ProcessRun
 
+CODE = ("custom", "operator")
 seen: Counter[str] = Counter()
 
 MUST_BE_SEEN = (
@@ -52,6 +53,7 @@ MUST_BE_SEEN = (
     *("in turn", "by a part of the key", "stateless by key", "read in one channel", "8 channels", "an unordered sink"),
     *(f"rules {rules}" for rules in ("thalweg", "paper")),
     *(f"hint {hint}" for hint in ("parallel", "degree", "key", "sequential", "fuse_with", "isolate", "unordered")),
+    "code that keeps nothing",
     *("keys by table", "two operators by one table in one stage", "several tables"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),
@@ -80,6 +82,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         seen.update(f"hint {name}" for name, value in said.items() if value)
     seen[f"rules {prepared.case.choice.rules}"] += 1
     routed = [(graph.by_name[name], port, wire.route) for (name, port), wire in plan.wire_of.items()]
+    planned = [] if plan.channels == 1 else plan.graph.operators
     facts = {
         "in turn": any(r.key == () and r.degree > 1 for _, _, r in routed),
         "by a part of the key": any(r.key and len(r.key) < len(o.port_key(p) or ()) for o, p, r in routed),
@@ -87,6 +90,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "read in one channel": plan.reads_in_one and plan.channels > 1,
         "8 channels": plan.channels == 8,
         "an unordered sink": len(ordered_sinks(plan.graph)) < len(graph.sinks),
+        "code that keeps nothing": any(isinstance(o, Process) and o.word in CODE and o.by is None for o in planned),
         "two sources": len(graph.sources) > 1,
         "two sinks": len(graph.sinks) > 1,
         "two stateful stages": len(plan.stages) > 2,
@@ -109,7 +113,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
 
 
 def _sharing(prepared: Prepared) -> bool:
-    by_name = prepared.graph.by_name
+    by_name = prepared.plan.graph.by_name
     return any(
         sum(by_name[name].key is not None for name in stage.pes[0].operators) > 1 for stage in prepared.plan.stages
     )

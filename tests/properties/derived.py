@@ -59,6 +59,28 @@ class Quiet(tw.Operator):
         self.submit(Base(t.i, t.n, self.total, t.y, t.s, t.k, t.b))
 
 
+class Passing(tw.Operator):
+    """Several inputs and outputs, and nothing that is kept."""
+
+    def __init__(self, failing: bool) -> None:
+        self.failing = failing
+
+    def setup(self) -> int:
+        return 3
+
+    def process(self, t: Any, port: int) -> None:
+        if self.failing and t.n == 0:
+            raise ValueError(f"no zero at {port}")
+        self.submit(t, port)
+        if t.n % self.resource == 0:
+            self.submit(Base(t.i, port, t.x, t.y, t.s, t.k, t.b))
+
+
+def pass_some(t: Any, state: None, submit: Callable[..., None]) -> None:
+    for i in range(t.n % 3):
+        submit(Base(i, t.n, t.x, t.y, t.s, t.k, t.b))
+
+
 def remember(t: Any, state: dict[str, Any], submit: Callable[..., None]) -> None:
     state[t.s] = state.get(t.s, 0) + 1
     submit(Base(len(state), t.n, t.x, t.y, t.s, t.k, t.b))
@@ -173,6 +195,11 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             made_streams = tw.operator(code, *inputs, into=(Base, Base), by=by, on_error=policy or "fail", name=name)
             letters = [_letters(made_streams[0], name)] if policy == "dead_letter" else []
             return [*made_streams, *letters]
+        case "passing", (policy,):
+            made_streams = tw.operator(
+                Passing(policy is not None), *inputs, into=(Base, Base), on_error=policy or "fail", name=name
+            )
+            return [*made_streams, *([_letters(made_streams[0], name)] if policy == "dead_letter" else [])]
         case "policy", (what, function, policy):
             made = _with_policy(first, name, what, function, policy)
             return [made, _letters(made, name)] if policy == "dead_letter" else [made]
@@ -248,6 +275,8 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
             return stream.custom(remember, Base, by=by, state={}, name=name)
         case "replace":
             return stream.custom(replace_state, Base, by=by, state=0, name=name)
+        case "pass":
+            return stream.custom(pass_some, Base, by=by, name=name)
     return stream.custom(Quiet(), Base, by=by, name=name)
 
 
@@ -288,11 +317,21 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
 KINDS = (
     *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
     *("random split", "map_batches", "delay", "lookup", "meet", "wide join", "wide join", "custom", "operator"),
-    *("operator", "policy", "policy", "loop"),
+    *("operator", "policy", "policy", "loop", "passing"),
 )
 # How many streams a node takes beside the first, and how many tuples it may make of one.
-MORE_INPUTS = {"meet": 1, "wide join": 1}
-FACTOR = {"loop": 6, "apply": 4, "lookup": 2, "wide join": 4, "custom": 2, "operator": 2, "policy": 2, "meet": 2}
+MORE_INPUTS = {"meet": 1, "wide join": 1, "passing": 1}
+FACTOR = {
+    "loop": 6,
+    "apply": 4,
+    "lookup": 2,
+    "wide join": 4,
+    "custom": 2,
+    "operator": 2,
+    "policy": 2,
+    "meet": 2,
+    "passing": 2,
+}
 
 
 def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments, int]:
@@ -328,7 +367,12 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "loop":
             return (by, draw(st.booleans())), 1
         case "custom":
-            return (draw(st.sampled_from(("remember", "replace", "class"))), by), 1
+            return (draw(st.sampled_from(("remember", "replace", "class", "pass"))), by), 1
+        case "passing":
+            policy = draw(
+                st.sampled_from(("fail", "skip", "dead_letter") if failing else (None, "skip", "dead_letter"))
+            )
+            return (policy,), 3 if policy == "dead_letter" else 2
         case "operator":
             policies = ("fail", "skip", "dead_letter") if failing else (None, "skip", "dead_letter")
             policy = draw(st.sampled_from(policies))

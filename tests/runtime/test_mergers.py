@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.ordering.mergers import Item, Merger, Numbers, NumbersAndPulses, Pulse, RoundRobin, Unordered
+from thalweg.runtime.ordering.queues import Queues
 from thalweg.runtime.ordering.splitters import Dealer, Router, in_turn
 
 
@@ -205,3 +207,27 @@ def test_numbers_that_are_shared_do_not_hide_a_gap() -> None:
     merger = Numbers(2, last=4)
     assert numbers(merger.arrive(0, frame(5, 5, 7))) == [5, 5]
     assert numbers(merger.arrive(1, frame(6))) == [6, 7]
+
+
+@pytest.mark.parametrize("kind", [Numbers, NumbersAndPulses])
+def test_what_is_held_back_is_not_looked_at_again(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of three channels is far behind: each of its frames lets a few tuples go, of thousands that wait."""
+    looked: list[int] = []
+    numbers_of = Queues._numbers
+
+    def counted(self: Queues, low: int, high: int) -> np.ndarray:
+        found = numbers_of(self, low, high)
+        looked.append(len(found))
+        return found
+
+    monkeypatch.setattr(Queues, "_numbers", counted)
+    count, channels = 9_000, 3
+    streams = routed([30] * (count // 30), channels, lambda f: (f.position * 7 // 5) % channels, None)
+    merger = kind(channels)
+    out: list[Item] = []
+    for channel in (1, 2, 0):
+        for item in streams[channel]:
+            out += merger.arrive(channel, item)
+    assert numbers([*out, *merger.end()]) == list(range(count))
+    assert looked
+    assert sum(looked) < 10 * count

@@ -82,6 +82,17 @@ def _state(said: Declared, operator: Operator, inputs: tuple[TupleType, ...]) ->
         return State(said.state, said.reason)
     assert said.state is not None
     _check(said.state, inputs, "state", said, operator)
+    by = operator.by if isinstance(operator, Process) else None
+    if by is None or not all(set(key) <= set(said.state) for key in by):
+        key = "no key" if by is None else f"by={', '.join(by[0])}"
+        raise GraphError(
+            f"nothing keeps the tuples of one {', '.join(said.state)} together, as the {operator.kind} declares",
+            operator=operator.name,
+            where=said.where,
+            expected="an operator class, or a function with state, that has this key or a part of it",
+            found=f"{operator.kind} with {key}",
+            hint='.custom(function, Out, by="key", state=…) keeps a state for each key',
+        )
     return State(PARTITIONED, said.reason, (said.state,) * len(inputs))
 
 

@@ -21,7 +21,11 @@ class Edge:
     port: int
     needed: str
     kept: str
-    paid: str
+    merge: str  # the strategy by which channels are merged; NONE: they are not
+
+    @property
+    def paid(self) -> str:
+        return "nothing" if self.merge == NONE else f"a merge by {self.merge}"
 
     def __str__(self) -> str:
         return f"{self.stream} -> {self.operator}: needed {self.needed}; kept {self.kept}; paid {self.paid}"
@@ -33,24 +37,35 @@ def edges(plan: PhysicalPlan) -> list[Edge]:
     found = []
     for operator in plan.graph.operators:
         for port, stream in enumerate(operator.inputs):
-            kept, paid = _kept_and_paid(plan, operator, port, parts[stream])
-            found.append(Edge(stream, operator.name, port, needed(plan.graph, operator, port), kept, paid))
+            kept, merge = _kept_and_merged(plan, operator, port, parts[stream])
+            found.append(Edge(stream, operator.name, port, _needed(plan, operator, port), kept, merge))
     return found
 
 
-def _kept_and_paid(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
+def _needed(plan: PhysicalPlan, operator: Operator, port: int) -> str:
+    """The order that an input port needs: its own, or what passes through it to state in the same PE."""
+    own, graph = needed(plan.graph, operator, port), plan.graph
+    if own != NOTHING or isinstance(operator, Sink):
+        return own
+    for other in graph.stateful:
+        if other.name in graph.reaches[operator.name] and plan.place[other.name] == plan.place[operator.name]:
+            reached = (p for p, s in enumerate(other.inputs) if s.operator in graph.reaches[operator.name])
+            return f"{needed(graph, other, next(reached))}, for {other.name}"
+    return own
+
+
+def _kept_and_merged(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
     if (operator.name, port) not in plan.wire_of:
-        return "all, by a call inside the PE", "nothing"
+        return "all, by a call inside the PE", NONE
     if (plan.channels == 1 and not plan.is_open) or part == TO_FIRST:
-        return "all, in one channel", "nothing"
+        return "all, in one channel", NONE
     if not isinstance(operator, Sink) and plan.wire_of[operator.name, port].route == STAY:
-        return "each channel's own", "nothing"
-    strategy = merge_strategy(plan, operator, port)
-    return "each channel's own", "nothing" if strategy == NONE else f"a merge by {strategy}"
+        return "each channel's own", NONE
+    return "each channel's own", merge_strategy(plan, operator, port)
 
 
 def merge_strategy(plan: PhysicalPlan, operator: Operator, port: int) -> str:
     """How the tuples of several channels are merged in front of an input port."""
-    if needed(plan.graph, operator, port) == NOTHING:
+    if _needed(plan, operator, port) == NOTHING:
         return NONE
     return strategy_of(plan, plan.wire_of[operator.name, port]) if isinstance(operator, Sink) else NUMBERS_AND_PULSES

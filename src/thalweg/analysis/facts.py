@@ -197,7 +197,7 @@ def _touches(seen: Place, changed_place: Place) -> bool:
     """Whether reading one place can see a change of another."""
     (held, name), (other, other_name) = seen, changed_place
     if name or other_name:
-        return held is other and name == other_name
+        return held is other and (name == other_name or not (name and other_name))  # no name: anything of it
     return held is other or any(one is other for one in _reachable(held))
 
 

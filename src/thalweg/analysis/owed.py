@@ -13,10 +13,11 @@ def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
     """The streams whose order nobody looks at: those that are called so, and those made of nothing else."""
     found: set[StreamRef] = set()
     for operator in graph.operators:
-        hint = graph.hints.get(operator.name)
         inputs = [s for port, s in enumerate(operator.inputs) if port != operator.mark_port]
-        if (hint is not None and hint.unordered) or (inputs and all(s in found for s in inputs)):
-            found |= {StreamRef(operator.name, port) for port in range(len(operator.outputs))}
+        hint = graph.hints.get(operator.name)
+        said = hint.unordered if hint is not None else ()
+        ports = range(len(operator.outputs)) if inputs and all(s in found for s in inputs) else said
+        found |= {StreamRef(operator.name, port) for port in ports}
     return frozenset(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from thalweg.analysis.facts import facts_of
-from thalweg.ir.operators import Operator, Process, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Process, Source, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
 from thalweg.ir.tables import Table
 
@@ -21,7 +21,8 @@ def partitioning(plan: PhysicalPlan) -> Mapping[StreamRef, Route]:
 
 def output_routes(plan: PhysicalPlan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[StreamRef, Route]:
     """The routes by which an operator's output streams are partitioned."""
-    if isinstance(operator, Source) and (plan.reads_in_one or (plan.channels == 1 and not plan.is_open)):
+    in_one = plan.reads_in_one or (plan.channels == 1 and not plan.is_open)
+    if isinstance(operator, Feedback) or (isinstance(operator, Source) and in_one):
         return {StreamRef(operator.name, port): TO_FIRST for port in range(len(operator.outputs))}
     arriving = arriving_routes(plan, operator, parts)
     routes = {

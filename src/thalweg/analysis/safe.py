@@ -51,9 +51,13 @@ def refusal(graph: LogicalGraph, operator: Operator, rules: Rules) -> Reason | N
         case Source(partition_by=key) if not rules.blocks and not key:
             return Reason("declares no key by which it is partitioned", operator.where)
     many = None if isinstance(operator, Source) else _of_selectivity(facts, rules)
-    if operator.key == ():
-        return Reason("keeps one state for all tuples", operator.where)
-    return _of_state(facts) or many or (None if rules.fans else _of_fans(graph, operator))
+    if (kept := _of_state(facts)) is not None:
+        return kept
+    if operator.key == ():  # what keeps nothing, and has none of these, has no key: see `settled`
+        return Reason(
+            "keeps nothing, but marks, the end or a state in the checkpoint are for one channel", operator.where
+        )
+    return many or (None if rules.fans else _of_fans(graph, operator))
 
 
 def _of_state(facts: Facts) -> Reason | None:

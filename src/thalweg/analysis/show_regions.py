@@ -6,16 +6,16 @@ from typing import Any
 
 from thalweg.analysis.edges import edges
 from thalweg.analysis.regions import form_regions
-from thalweg.ir.operators import Sink
-from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.regions import Region
+from thalweg.ir.operators import Sink, Source
+from thalweg.ir.plan import STAY, PhysicalPlan
+from thalweg.ir.regions import NONE, Region
 
 
 def regions_text(plan: PhysicalPlan, rules: str) -> list[str]:
     """Regions with their joints, then every operator that is in none."""
     formed = form_regions(plan.graph, rules)
     lines = ["parallel regions" if rules == "thalweg" else f"parallel regions, by the rules of the {rules}"]
-    lines += [line for region in formed.regions for line in _region(region)] or ["  none"]
+    lines += [line for region in formed.regions for line in _region(region, plan)] or ["  none"]
     refused = [v for v in formed.verdicts.values() if not v.parallel and not _is_sink(plan, v.operator)]
     if refused:
         lines += ["", "not parallelized", *(f"  {v.operator}: {v.reason}" for v in refused)]
@@ -33,13 +33,38 @@ def order_text(plan: PhysicalPlan) -> list[str]:
     return lines
 
 
-def _region(region: Region) -> list[str]:
+def _region(region: Region, plan: PhysicalPlan) -> list[str]:
     by = "" if region.key is None else f" by {', '.join(region.key)}"
     asked = "" if region.degree is None else f", degree {region.degree} asked for"
     return [
         f"  region {region.number}{by}{asked}: {' '.join(region.operators)}",
-        f"    from a {region.first.kind} to a {region.last.kind}; order: {region.last.strategy}, {region.last.because}",
+        f"    from a {region.first.kind} to a {region.last.kind}; order: {_order(region, plan)}",
+        *_exchanges(region, plan),
     ]
+
+
+def _exchanges(region: Region, plan: PhysicalPlan) -> list[str]:
+    """Where tuples change channel although they stay in the region: behind a source whose key the region has."""
+    lines: list[str] = []
+    for e in edges(plan):
+        wire, operator = plan.wire_of.get((e.operator, e.port)), plan.graph.by_name[e.operator]
+        inside = e.stream.operator in region.operators and e.operator in region.operators
+        if inside and wire is not None and wire.route != STAY and e.merge != NONE and e.port != operator.mark_port:
+            source = isinstance(plan.graph.by_name[e.stream.operator], Source)
+            because = "; sources are read in blocks of positions, not by key" if source else ""
+            lines.append(f"    inside: an exchange, {e.stream} -> {e.operator} {wire.route}{because}")
+    return lines
+
+
+def _order(region: Region, plan: PhysicalPlan) -> str:
+    """How the plan merges what leaves the region; and what its state and selectivity ask for, where that differs."""
+    table, merges = f"{region.last.strategy}, {region.last.because}", _merges(region, plan)
+    return table if merges == [region.last.strategy] else f"{' | '.join(merges)}; by the paper's table: {table}"
+
+
+def _merges(region: Region, plan: PhysicalPlan) -> list[str]:
+    leaving = [e for e in edges(plan) if e.stream.operator in region.operators and e.operator not in region.operators]
+    return sorted({e.merge for e in leaving} - {NONE}) or [NONE]
 
 
 def _is_sink(plan: PhysicalPlan, name: str) -> bool:
@@ -56,6 +81,7 @@ def regions_json(plan: PhysicalPlan, rules: str) -> dict[str, Any]:
                 "key": None if r.key is None else list(r.key),
                 "first": {"kind": r.first.kind, "order": r.first.strategy, "because": r.first.because},
                 "last": {"kind": r.last.kind, "order": r.last.strategy, "because": r.last.because},
+                "merges": _merges(r, plan),
                 "degree": r.degree,
             }
             for r in formed.regions

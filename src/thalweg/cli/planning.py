@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from thalweg.analysis.safety import check_safety
+from thalweg.analysis.settled import settled
 from thalweg.analysis.verify import verify
 from thalweg.cli.load import load_app
 from thalweg.cli.terminal import err
@@ -37,7 +38,7 @@ def planned_by(
         for option in (name for name, given in said.items() if given):
             raise UsageError(f"--plan says all that {option} would", expected=f"--plan or {option}, not both")
         check_safety(graph)
-        return Planned(close_degrees(verify(parse_plan(_plan_text(file), graph)), degree, buckets))
+        return Planned(close_degrees(verify(parse_plan(_plan_text(file), settled(graph))), degree, buckets))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
     with err.status("counting keys in a sample of the input") if balance else nullcontext():
         return plan_run(

@@ -61,7 +61,9 @@ class Watching(Reference):
         said = ((o, declared_of(o)) for o in graph.operators)
         self.said: Mapping[str, Declared] = {o.name: d for o, d in said if d is not None}
         self.facts = facts_of(graph)
-        self.calls: dict[str, list[_Call]] = {name: [] for name, d in self.said.items() if d.state == STATELESS}
+        # Those that are stateless because that, or that they have no effects, is declared.
+        by_word = [name for name, d in self.said.items() if d.state == STATELESS or d.effects is not None]
+        self.calls: dict[str, list[_Call]] = {name: [] for name in by_word if self.facts[name].stateless}
         self.lie: Lie | None = None
 
     def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:

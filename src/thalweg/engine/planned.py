@@ -47,7 +47,7 @@ def plan_run(
             )
         routing = Assign(fixed.tables()) if fixed.assignments else None
         kept = fixed.buckets if fixed.assignments else None
-        return Planned(make(buckets=buckets or kept, routes=fixed.routes, routing=routing))
+        return Planned(make(buckets=buckets or kept, routes=fixed.routes, routing=routing, held=fixed.states))
     if balance and degree == 1:
         _note("--balance changes nothing: with --degree 1 all keys are on one channel")
     elif balance and degree == OPEN:

@@ -17,4 +17,4 @@ class Hint:
     sequential: bool = False
     fuse_with: tuple[str, ...] = ()
     isolate: bool = False
-    unordered: bool = False
+    unordered: tuple[int, ...] = ()  # output ports

@@ -1,7 +1,8 @@
 """What users may say about the plan: `parallel`, `sequential`, `fuse_with`, `isolate`, `unordered`.
 
-Each is about the operator that made the stream, and gives the stream back, so that it can stand in a chain. None of
-them changes the answer; `unordered` gives up the order of what it says nobody looks at.
+Each is about the operator that made the stream (`unordered`: about this stream alone), and gives the stream back, so
+that it can stand in a chain. None of them changes the answer; `unordered` gives up the order of what it says nobody
+looks at.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.errors import GraphError, Where, described
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
-from thalweg.ir.operators import Operator, Source
+from thalweg.ir.operators import Operator, Process, Source
 from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.window import names
@@ -37,7 +38,7 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
     chosen = None if key is None else names(key)
     if chosen is not None:
         _check_key(self, operator, chosen, where)
-    if operator.key == ():
+    if operator.key == () and not (isinstance(operator, Process) and operator.word in ("custom", "operator")):
         raise GraphError(
             f"{operator.name} keeps one state for all tuples and cannot run in several channels",
             operator=operator.name,
@@ -99,7 +100,9 @@ def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphEr
 def unordered(self: Stream) -> Stream:
     """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order. State behind it still
     gets the tuples of each key in theirs."""
-    return _hinted(self, call_place(user_frame()), "unordered", unordered=True)
+    held = self.app._hints.get(self.ref.operator)
+    ports = {self.ref.port, *(held.unordered if held is not None else ())}
+    return _hinted(self, call_place(user_frame()), "unordered", unordered=tuple(sorted(ports)))
 
 
 _AGAINST = {
@@ -140,7 +143,7 @@ def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: 
             where=where,
             hint='app.source(…, partition_by="…") says how it is partitioned',
         )
-    if operator.key is not None:
+    if operator.key:
         if not key or not set(key) <= set(operator.key):
             raise GraphError(
                 f"parallel: the tuples of {operator.name} would be routed away from their state",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from thalweg.analysis.regions import form_regions
 from thalweg.errors import HintError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
@@ -39,6 +40,15 @@ def _mates(graph: LogicalGraph, name: str) -> set[str]:
 def check_hints(plan: PhysicalPlan) -> None:
     """Refuse a plan that cannot do what the user asked for."""
     for name, hint in plan.graph.hints.items():
+        if hint.parallel and plan.graph.by_name[name].key == ():
+            raise HintError(
+                f"{name} cannot run in several channels",
+                operator=name,
+                where=hint.where,
+                expected="an operator without state, or with a key",
+                found=f"it {form_regions(plan.graph).verdicts[name].reason}",
+                hint='by="…" makes it keep a state for each key',
+            )
         for other in hint.fuse_with:
             if plan.place[name] != plan.place[other]:
                 raise HintError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from thalweg.analysis.safety import check_safety
+from thalweg.analysis.settled import settled
 from thalweg.analysis.verify import verify
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
@@ -52,10 +53,13 @@ def make_plan(
     rules: str = "thalweg",
     routes: Mapping[str, tuple[str, ...]] | None = None,
     routing: Balance | Assign | None = None,
+    held: Collection[str] = (),
     observe: Observer = lambda step: None,
 ) -> PhysicalPlan:
-    """A verified plan of a graph that can be run by any. `degree` OPEN: it is chosen when the plan is run. `routes`:
-    what routes tuples to states that exist already, where that is not their whole key."""
+    """A verified plan of a graph that can be run by any. `degree` OPEN: it is chosen when the plan is run. `held`: the
+    operators of which a checkpoint has a state; `routes`: what routes tuples to these, where that is not their whole
+    key."""
+    graph = settled(graph, held)
     check_safety(graph)
     fusion = fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph)
     passes: tuple[Pass, ...] = (

@@ -30,11 +30,11 @@ from thalweg.runtime import batches, join, loops, marks, rows
 from thalweg.runtime.aggregating import Aggregating
 from thalweg.runtime.chance import chances
 from thalweg.runtime.columns import Array, Column, concat, to_list
-from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import buckets_of, channels_of, keys_of
 from thalweg.runtime.order import merge, slices
+from thalweg.runtime.ordering.splitters import Router, by_block
 from thalweg.runtime.process import Ports, ProcessRun
 from thalweg.runtime.program import Output, Program, compile_program
 from thalweg.runtime.records import resource_of
@@ -56,6 +56,7 @@ class Container(Aggregating):
     def __init__(self, program: Program, store: BucketStore | None = None) -> None:
         super().__init__(program, State(store, program.buckets, tables_of(program)) if store is not None else None)
         self._run = compile_program(program)
+        self.lone: dict[str, Logic] = {}  # of operators without state
 
     def run_sources(self, frames: Mapping[str, Frame]) -> None:
         """One frame per source."""
@@ -276,9 +277,10 @@ class Container(Aggregating):
 
     def _lone(self, operator: Process) -> Logic:
         """The object of an operator without state."""
-        logic = fresh(operator.logic)
-        logic.resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
-        return logic
+        if operator.name not in self.lone:
+            self.lone[operator.name] = fresh(operator.logic)
+            self.lone[operator.name].resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
+        return self.lone[operator.name]
 
     def emit(self, wire: int, frame: Frame | None) -> None:
         """Send a frame on its way: to the channel of each tuple's key, or to wherever this PE is."""
@@ -292,22 +294,17 @@ class Container(Aggregating):
             self.output.frames.append((wire, None, frame))
         elif route.degree == 1:
             self.output.frames.append((wire, 0, frame))
-        elif not route.key:
-            self._spread(wire, frame, frame.position // IN_TURN % route.degree, route.degree)
         else:
-            self._emit_by_key(wire, frame, route)
+            chosen = self._by_key(route) if route.key else by_block(route.degree, IN_TURN)
+            router = Router(route.degree, chosen, period=None)  # pulses come from those who read, at each block
+            self.output.frames += [(wire, channel, part) for channel, part in router.spread(frame)]
 
-    def _emit_by_key(self, wire: int, frame: Frame, route: Route) -> None:
-        keys = keys_of([frame.columns[n] for n in route.key or ()], len(frame))
-        channels = channels_of(buckets_of(keys.distinct, self.program.buckets), route)[keys.codes]
-        self._spread(wire, frame, channels, route.degree)
+    def _by_key(self, route: Route) -> Callable[[Frame], Array]:
+        def channels(frame: Frame) -> Array:
+            keys = keys_of([frame.columns[n] for n in route.key or ()], len(frame))
+            return channels_of(buckets_of(keys.distinct, self.program.buckets), route)[keys.codes]
 
-    def _spread(self, wire: int, frame: Frame, channels: Array, degree: int) -> None:
-        order, starts, lengths = group_order(channels, degree)
-        spread = frame.take(order)
-        for channel, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
-            if length:
-                self.output.frames.append((wire, channel, spread.window(start, start + length)))
+        return channels
 
 
 def _port(port: Any, count: int) -> int:

@@ -14,6 +14,7 @@ from tests.analysis.corpus import (  # noqa: F401  each adds its cases
     hidden_state,
     later,
     lost,
+    missed,
     monkeypatched,
     own_dunders,
     perhaps_fields,

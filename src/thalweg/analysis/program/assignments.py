@@ -86,9 +86,11 @@ class Assignments(Patterns):
                 self.mutate(objects, f"deletes {ast.unparse(target)[:60]}", target)
                 for item in objects:
                     self._delete_item(item, at, target)
-            case ast.Tuple(elts=parts):
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part in parts:
                     self.delete(part)
+            case _:
+                self.unknown(f"deletes `{ast.unparse(target)[:40]}`", target)
 
     def _forget(self, item: Item) -> None:
         if isinstance(item, New) and self.store is not None:

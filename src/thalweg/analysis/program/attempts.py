@@ -10,11 +10,12 @@ from thalweg.analysis.program.assignments import Assignments
 from thalweg.analysis.program.frames import Args
 from thalweg.analysis.program.machine import ELEMENTS, EXCEPTIONS
 from thalweg.analysis.program.store import Store, meet
-from thalweg.analysis.program.values import BOOL, UNKNOWN, Known, Of, Value, join, literal
+from thalweg.analysis.program.values import BOOL, NOTHING, UNKNOWN, Known, Of, Value, join, literal
 
 # What `__exit__` gets.
 _NO_ERROR: list[Value] = [frozenset((Known(None),))] * 3
 _ERROR: list[Value] = [UNKNOWN] * 3
+_PLAIN = (contextlib.suppress, contextlib.nullcontext)  # they run no code when they are entered and left
 
 
 class Attempts(Assignments):
@@ -112,12 +113,8 @@ class Attempts(Assignments):
 
     def _enters(self, manager: Value, item: ast.withitem, node: ast.With) -> Callable[[list[Value]], Value]:
         """`__enter__`; gives what calls `__exit__`."""
-        suppress = isinstance(item.context_expr, ast.Call) and any(
-            isinstance(i, Known) and i.value in (contextlib.suppress, contextlib.nullcontext)
-            for i in self.expr(item.context_expr.func)
-            if isinstance(i, Known) and isinstance(i.value, type)
-        )
-        if suppress:
+        called = self.expr(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else NOTHING
+        if called and all(isinstance(i, Known) and any(i.value is cls for cls in _PLAIN) for i in called):
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, UNKNOWN, node)
             return lambda given: BOOL

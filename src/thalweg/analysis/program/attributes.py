@@ -169,6 +169,8 @@ class Attributes(Builtins):
         if hasattr(type(held), "__get__"):
             return self.unknown(f"{name} of {cls.__name__} runs code that cannot be read", node, frozenset((receiver,)))
         root = Root.of("the class attribute", f"{cls.__name__}.{name}", held)
+        for one in cls.__mro__[:-1]:  # who sets it in a class in between changes what is found
+            self.notes.saw((one, name), self.reason(f"reads {root}", node))
         return join((frozenset((Known(held, root),)), self.get(Known(cls), name)))
 
     def _known_attribute(self, item: Known, held: Any, name: str, node: ast.AST) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import logging
 import operator
 import re
 from typing import Any
@@ -56,7 +57,9 @@ class Builtins(Makers):
             return self.unknown(f"uses {function.__name__}()", node, *args.all())
         if among(function, (*HEAP_CHANGING, *SORTED_CHANGING)):
             return self.change_heap(function, args, node)
-        if (found := effect_of(function)) is not None:
+        if (found := effect_of(function)) is not None and module_of(function) == "logging":
+            return self.logs(logging.root, function.__name__, args, node)
+        if found is not None:
             self.effect(found[0], f"calls {found[1]}", node)
             return self.pure(PLAIN, found[1], args, node)
         if (result := pure_result(function)) is not None:

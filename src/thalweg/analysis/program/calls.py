@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
+import enum
 import functools
 import operator
 import types
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +45,8 @@ from thalweg.analysis.program.values import (
 )
 from thalweg.ir.facts import IO, RANDOMNESS, TIME, UNKNOWN_CALL
 from thalweg.ir.logic import Logic
+
+_ONE_FORM = (int, str, bytes, type(None), dt.date, uuid.UUID, tuple, frozenset)  # with what these hold
 
 
 class Calls(Following):
@@ -196,6 +201,8 @@ class Calls(Following):
         name = getattr(function, "__name__", "a function")
         if any(effect.kind in (RANDOMNESS, TIME, IO) for effect in own):
             self.effect(UNKNOWN_CALL, f"the cache of {name} keeps what is another one at each call", node)
+        if not all(map(_has_one_form, self.reach(args.all()))):
+            self.effect(UNKNOWN_CALL, f"the cache of {name} takes what is equal for the same, like 0.0 and -0.0", node)
         holder = Known(function, Root.of("the cache of", name, function))
         self.put(holder, ELEMENTS, made)  # every place that calls it gets the same
         return self.get(holder, ELEMENTS)
@@ -242,6 +249,13 @@ class Calls(Following):
         named = {k.removeprefix("named "): v for k, v in held.items() if k.startswith("named ")}
         merged = Args([*given, *args.positional], named | args.named, args.more, args.more_named)
         return self.call(self.get(item, "func"), merged, node)
+
+
+def _has_one_form(item: Item) -> bool:
+    """Whether what is equal to it is the same: no float, Decimal, bool (1 == True) or date and time (of two zones)."""
+    if isinstance(item, Known) and isinstance(item.value, type | types.FunctionType | enum.Enum):
+        return True
+    return all(kind in _ONE_FORM for kind in types_of(item) or (object,))
 
 
 def _with(receiver: Item, args: Args) -> Args:

@@ -1,8 +1,10 @@
 """Expressions."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from thalweg.analysis.program.displays import Displays
@@ -158,7 +160,19 @@ class Expressions(Displays):
         ]:
             if default is not None:
                 self.put(item, f"default {name}", self.expr(default))
+        self._annotations(node)
         return frozenset((item,))
+
+    def _annotations(self, node: ast.Lambda | ast.FunctionDef) -> None:
+        """They are evaluated when a function is defined: before Python 3.14, and unless its module says otherwise."""
+        if sys.version_info >= (3, 14) or self.frame.module.get("annotations") is __future__.annotations:
+            return
+        a = node.args
+        every = (*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg)
+        said = [one.annotation for one in every if one is not None]
+        for annotation in (*said, node.returns if isinstance(node, ast.FunctionDef) else None):
+            if annotation is not None:
+                self.expr(annotation)
 
     def _call_of(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:

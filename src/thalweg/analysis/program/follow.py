@@ -208,9 +208,9 @@ def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[Tu
         counts.clear()
         copied.clear()
         if type(logic).setup is not Logic.setup:
-            notes, machine.notes = machine.notes, Notes()  # it runs once per worker, not for tuples
+            notes, machine.notes = machine.notes, Notes()
             machine.resource = _shared(machine, machine.enter(method("setup"), []))
-            machine.notes = notes
+            machine.notes = notes.with_setup(machine.notes)
         for port, kind in enumerate(inputs):
             machine.notes.emitted = {}
             machine.enter(method("process"), [frozenset((Row(kind, port),)), frozenset((Known(port),))])

@@ -274,8 +274,9 @@ class Machine:
                 self._alter(made, name)
             match item:
                 case Known(value=held, root=root) if type(held) not in SCALARS:
-                    name = getattr(held, "__name__", type(held).__name__)
-                    self._change(root or Root.of("the object", name, held), (held, ""), what, node)
+                    shown = getattr(held, "__name__", type(held).__name__)
+                    place = (held, (name or "") if isinstance(held, type) else "")
+                    self._change(root or Root.of("the object", shown, held), place, what, node)
                 case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
                     self._change(root, (root.held, ""), what, node)
                 case Row():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from thalweg.analysis.program.store import ANY_NUMBER, Count
-from thalweg.ir.facts import NOT_STATELESS, Effect, Reason
+from thalweg.ir.facts import HIDDEN_STATE, NOT_STATELESS, RANDOMNESS, TIME, Effect, Reason
 
 # What is changed or read outside the call: an object, or a name in a namespace (of a module, or a closure's cell).
 Place = tuple[object, str]
@@ -45,6 +45,16 @@ class Notes:
         self.hidden = self.hidden or part.hidden
         self.changed |= part.changed
         self.exposed |= part.exposed
+        return self
+
+    def with_setup(self, part: Notes) -> Notes:
+        """What was found in `setup`. It runs once per worker, not for tuples: what is unknown of it makes none depend
+        on another; but what it draws, measures or counts is another one in each worker."""
+        for effect in part.effects:
+            if effect.kind in (TIME, RANDOMNESS, *HIDDEN_STATE):
+                self.effects.setdefault(effect)
+        self.changed |= part.changed
+        self.seen |= part.seen
         return self
 
     def changes(self, place: Place, reason: Reason) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from thalweg.analysis.program import outside
 from thalweg.analysis.program.expressions import Expressions
 from thalweg.analysis.program.store import Store, meet
-from thalweg.analysis.program.values import Known, Value, join, only
+from thalweg.analysis.program.tables import is_built_in
+from thalweg.analysis.program.values import UNKNOWN, Anything, Item, Known, Value, join, only
+
+_SEQUENCE, _MAPPING = 1 << 5, 1 << 6  # flags of types: Py_TPFLAGS_SEQUENCE, Py_TPFLAGS_MAPPING
 
 
 class Patterns(Expressions):
@@ -45,11 +49,13 @@ class Patterns(Expressions):
             case ast.MatchOr(patterns=patterns):
                 self._either(patterns, subject, node)
             case ast.MatchSequence(patterns=patterns):
+                subject = self._taken_apart(subject, _SEQUENCE, node)
                 self._each(patterns, self.elements(subject, node), node)
             case ast.MatchStar(name=name):
                 if name is not None:
                     self.assign_name(name, self.made(list, node, subject, tag=f"star {name}"), node)
             case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
+                subject = self._taken_apart(subject, _MAPPING, node)
                 held = join(self.contents(item) for item in subject)
                 for key in keys:
                     self.expr(key)
@@ -59,6 +65,21 @@ class Patterns(Expressions):
                     self.assign_name(rest, self.made(dict, node, held, tag=rest, keys=keys_of), node)
             case ast.MatchClass():
                 self._class(pattern, subject, node)
+
+    def _taken_apart(self, subject: Value, flag: int, node: ast.AST) -> Value:
+        """Python asks what says that it is a sequence, or a mapping, for its length and its items; what does not say so
+        is not touched. Gives what is not objects with code of their own."""
+        left: set[Item] = set()
+        for item in subject:
+            own = [cls for cls in self.classes_of(item) if cls.__flags__ & flag and not is_built_in(cls)]
+            if isinstance(item, Anything) or (own and not all(map(outside.is_named_tuple, own))):
+                shown = own[0].__name__ if own else "something that cannot be read"
+                self.unknown(f"a pattern asks {shown} for its items", node, frozenset((item,)))
+                continue
+            if isinstance(item, Known):
+                self.place(item, node)
+            left.add(item)
+        return frozenset(left) if len(left) == len(subject) else frozenset(left) | UNKNOWN
 
     def _each(self, patterns: Sequence[ast.pattern], subject: Value, node: ast.AST) -> None:
         for pattern in patterns:

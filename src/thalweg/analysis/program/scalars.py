@@ -7,6 +7,7 @@ import logging
 
 from thalweg.analysis.program.contents import Contents
 from thalweg.analysis.program.frames import Args
+from thalweg.analysis.program.logs import users_code
 from thalweg.analysis.program.tables import (
     CLOCK_METHODS,
     ITERATOR,
@@ -34,6 +35,8 @@ from thalweg.analysis.program.values import (
 )
 from thalweg.ir.facts import IO, TIME
 
+_LOGGERS = (logging.Logger, logging.RootLogger)
+
 
 class Scalars(Contents):
     """What runs no code of the user's as long as its arguments have none."""
@@ -51,14 +54,21 @@ class Scalars(Contents):
             if value in SCALARS or value in (str, bytes):
                 return self.pure(PLAIN, f"{value.__name__}.{name}", args, node)
             return None
-        if type(value) in (logging.Logger, logging.RootLogger) and name in LOGGING:
-            self.effect(IO, f"writes a log with {name}()", node)
-            self.pure(PLAIN, name, args, node)
-            return NONE
+        if isinstance(value, logging.Logger) and type(value) in _LOGGERS and name in LOGGING:
+            return self.logs(value, name, args, node)
         if any(value is stream for stream in STANDARD_STREAMS()) and name in ("write", "flush", "writelines"):
             self.effect(IO, f"writes with {name}()", node)
             return NONE
         return None
+
+    def logs(self, logger: logging.Logger, name: str, args: Args, node: ast.AST) -> Value:
+        own = users_code(logger)
+        if own is not None:
+            self.unknown(f"logs with {own}, whose code is not followed", node, *args.all())
+            return NONE
+        self.effect(IO, f"writes a log with {name}()", node)
+        self.pure(PLAIN, name, args, node)
+        return NONE
 
     def pure(self, result: type, name: str, args: Args, node: ast.AST) -> Value:
         """A function of plain data."""

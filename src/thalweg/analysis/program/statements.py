@@ -46,6 +46,8 @@ class Statements(Attempts):
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
                     self.assign(target, self.expr(value), node)
+                else:  # all but the last step of the target is evaluated
+                    self._parts(target)
             case ast.AugAssign():
                 self.augmented(node)
             case ast.If(test=test, body=body, orelse=orelse):
@@ -83,6 +85,12 @@ class Statements(Attempts):
                 self.match(node)
             case _:
                 self._not_followed(node)
+
+    def _parts(self, target: ast.expr) -> None:
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            self.expr(target.value)
+        if isinstance(target, ast.Subscript):
+            self.expr(target.slice)
 
     def _not_followed(self, node: ast.stmt) -> None:
         """`class`, `async def`: their code is not followed; it may use all that it names."""

@@ -7,8 +7,11 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
+from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
+
+STRETCH = 16  # at least so many numbers are looked at when a gap is searched for
 
 
 class Queues:
@@ -46,13 +49,16 @@ class Queues:
         return taken[0] if len(taken) == 1 else merge(taken)
 
     def without_gap(self, last: int) -> int:
-        """The greatest number such that every number behind `last` up to it is here."""
+        """The greatest number such that every number behind `last` up to it is here. It costs as much as there is up to
+        that number, however much is held back behind it."""
+        if not self.fronts or self.fronts[0][0] != last + 1:
+            return last
         fronts, passed = self.fronts.copy(), [0] * len(self.queues)
         while fronts and fronts[0][0] == last + 1:  # frames one behind the other, without gaps inside: no need to sort
             first, channel = fronts[0]
             frame = self.queues[channel][passed[channel]]
             newest = int(frame.position[-1])
-            if newest - first + 1 != len(frame) or (np.diff(frame.position) != 1).any():
+            if newest - first + 1 != len(frame) or (frame.position[1:] == frame.position[:-1]).any():
                 return self._sorted_without_gap(last)
             last = newest
             passed[channel] += 1
@@ -63,10 +69,29 @@ class Queues:
         return last
 
     def _sorted_without_gap(self, last: int) -> int:
-        numbers = np.unique(np.concatenate([f.position for queue in self.queues for f in queue]))
-        numbers = numbers[np.searchsorted(numbers, last, side="right") :]  # tuples of one position share its number
-        gaps = np.flatnonzero(numbers != last + 1 + np.arange(len(numbers)))
-        return last + (int(gaps[0]) if len(gaps) else len(numbers))
+        """The same, where the numbers of the channels lie between each other: by stretches, each twice as long."""
+        stretch = max(STRETCH, len(self.queues) * len(self.queues[self.fronts[0][1]][0]))
+        while True:
+            numbers = self._numbers(last, last + stretch)
+            gaps = np.flatnonzero(numbers != last + 1 + np.arange(len(numbers)))
+            last += int(gaps[0]) if len(gaps) else len(numbers)
+            if len(gaps) or len(numbers) < stretch:
+                return last
+            stretch *= 2
+
+    def _numbers(self, low: int, high: int) -> Array:
+        """The numbers that are here, behind one and up to another. Tuples of one position share its number."""
+        found: list[Array] = []
+        for queue in self.queues:
+            for frame in queue:
+                if frame.position[0] > high:
+                    break
+                if frame.position[0] > low and frame.position[-1] <= high:
+                    found.append(frame.position)
+                elif frame.position[-1] > low:
+                    start, stop = np.searchsorted(frame.position, (low, high), side="right")
+                    found.append(frame.position[start:stop])
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
 class Seen:

@@ -42,17 +42,18 @@ class Router:
     since: int = field(default=0)  # tuples since the last pulse
 
     def split(self, frame: Frame) -> Iterator[Sent]:
-        routes = self.route(frame)
-        if len(routes) and (routes == routes[0]).all():  # a block as a whole
-            yield int(routes[0]), frame
-        else:
-            yield from self._spread(frame, routes)
+        yield from self.spread(frame)
         self.since += len(frame)
         if self.period is not None and self.since >= self.period * self.channels:
             self.since = 0
             yield from self.pulse(Pulse(int(frame.position[-1])))
 
-    def _spread(self, frame: Frame, routes: Array) -> Iterator[Sent]:
+    def spread(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
+        """What each channel gets of a frame."""
+        routes = self.route(frame)
+        if len(routes) and (routes == routes[0]).all():  # a block as a whole
+            yield int(routes[0]), frame
+            return
         order, starts, lengths = group_order(routes, self.channels)
         spread = frame.take(order)
         for channel, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
