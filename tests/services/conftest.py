@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.services import kafka
-from tests.services.jars import connector, is_published
+from tests.services.jars import PACKAGES, connector
 from tests.services.kafka import Broker
 from tests.services.postgres import Postgres, server
 from tests.spark.processes import FAST_JAVA
@@ -17,7 +17,7 @@ from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
 
 
 def pytest_report_header() -> str:
-    found = "" if is_published(KAFKA_PACKAGE) else ", which is not published; used: tests/services/jars.py, EARLIER"
+    found = "" if PACKAGES in connector() else ", which is not published; used: tests/services/jars.py, EARLIER"
     return f"Kafka connector: {KAFKA_PACKAGE}{found}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from thalweg.engine.spark.connectors import KAFKA_PACKAGE
 from thalweg.engine.spark.java import find_java
 
 KEPT = Path(__file__).parents[2] / ".services"
+PACKAGES = "spark.jars.packages"
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>
   <caches defaultCacheDir="{cache}"/>
@@ -87,6 +89,7 @@ EARLIER = Jars(
 )
 
 
+@functools.cache
 def connector() -> dict[str, str]:
     """The settings of a session with Spark's Kafka connector, on a machine that may be busy."""
     patient = {"spark.python.authenticate.socketTimeout": "120s"}
@@ -94,4 +97,4 @@ def connector() -> dict[str, str]:
         OWN.fetch()
     except Unavailable:
         return {**patient, "spark.jars": ",".join(sorted(map(str, EARLIER.fetch().iterdir())))}
-    return {**patient, "spark.jars.packages": KAFKA_PACKAGE}
+    return {**patient, PACKAGES: KAFKA_PACKAGE}
