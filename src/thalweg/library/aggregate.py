@@ -13,7 +13,7 @@ from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Fold, fold_name
 from thalweg.ir.times import from_time, to_time
 from thalweg.ir.types import conform
-from thalweg.library.folds import MONOIDS, Element, Monoid, TwoStacks, distinct, fold_all, quantile
+from thalweg.library.folds import MONOIDS, Element, Monoid, TwoStacks, above, distinct, fold_all, quantile
 from thalweg.library.windows import WindowSpec
 
 
@@ -154,7 +154,7 @@ class TumblingAggregate(WindowAggregate):
         window, values = self.config.window, self.values(t)
         if window.delta is not None:
             at = getattr(t, window.on)
-            if self.count and at - self.first > window.delta:
+            if self.count and above(at, self.first) > window.delta:
                 self._close()
             if not self.count:
                 self.first = at
@@ -186,7 +186,7 @@ class SlidingAggregate(WindowAggregate):
         monoids = self.config.combined
         if window.delta is not None:
             at = getattr(t, window.on)
-            while self.places and at - self.places[0] > window.delta:
+            while self.places and above(at, self.places[0]) > window.delta:
                 self._forget()
             self.places.append(at)
         elif len(self.queue) == window.count:

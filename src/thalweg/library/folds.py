@@ -9,18 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, Overflow
 from typing import Any
 
 from thalweg.ir.types import INT64_MAX, INT64_MIN
 
 Element = Any
 
+# Every part is said here: a sum may depend neither on a worker's own context nor on a changed `DefaultContext`.
+_DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOperation, Overflow])
 
-def checked(total: Any) -> Any:
-    """An int must fit into 64 bits."""
+
+def add(older: Any, newer: Any) -> Any:
+    """Decimals have 38 digits; an int must fit into 64 bits."""
+    if type(older) is Decimal:
+        return _DECIMALS.add(older, newer)
+    total = older + newer
     if type(total) is int and not INT64_MIN <= total <= INT64_MAX:
         raise OverflowError(f"a sum of {total} does not fit into a 64-bit int")
     return total
+
+
+def above(value: Any, other: Any) -> Any:
+    """How far a value lies above another one; of Decimals with 38 digits, as sums have."""
+    return _DECIMALS.subtract(value, other) if Decimal in (type(value), type(other)) else value - other
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,7 @@ def _weighted_mean(element: Element) -> float:
 
 MONOIDS: Mapping[str, Monoid] = {
     "count": Monoid(lambda value: 1, lambda a, b: a + b, _same),
-    "sum": Monoid(_same, lambda a, b: checked(a + b), _same),
+    "sum": Monoid(_same, add, _same),
     "min": Monoid(_same, lambda a, b: b if b < a else a, _same),
     "max": Monoid(_same, lambda a, b: b if b > a else a, _same),
     "first": Monoid(_same, lambda a, b: a, _same),

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
+from thalweg.library.folds import above
 from thalweg.ir.times import to_time
 
 
@@ -96,7 +97,8 @@ class Band:
     distance: Any
 
     def __call__(self, left: Any, right: Any) -> bool:
-        return bool(abs(getattr(left, self.left) - getattr(right, self.right)) <= self.distance)
+        a, b = getattr(left, self.left), getattr(right, self.right)
+        return bool(max(above(a, b), above(b, a)) <= self.distance)
 
 
 @dataclass(frozen=True, slots=True)
