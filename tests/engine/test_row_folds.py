@@ -118,8 +118,8 @@ def test_a_band_of_decimals_does_not_depend_on_the_threads_context() -> None:
     class At:
         d: Decimal
 
-    band = Band("d", "d", Decimal("0.001"))
+    band = Band("d", "d", Decimal("0.00101"))
     with coarse_decimals():
-        assert band(At(Decimal("10.0005")), At(Decimal("10.001")))
-        assert band(At(Decimal("10.001")), At(Decimal("10.0005")))
-        assert not band(At(Decimal("10.0005")), At(Decimal("10.00151")))
+        assert band(At(Decimal("10.000000")), At(Decimal("10.001005")))
+        assert band(At(Decimal("10.001005")), At(Decimal("10.000000")))
+        assert not band(At(Decimal("10.000000")), At(Decimal("10.001011")))

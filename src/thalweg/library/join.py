@@ -8,8 +8,8 @@ from typing import Any
 
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
-from thalweg.library.folds import above
 from thalweg.ir.times import to_time
+from thalweg.library.folds import above
 
 
 @dataclass(frozen=True, slots=True)
