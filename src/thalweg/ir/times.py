@@ -9,15 +9,15 @@ from thalweg.ir.types import INT, AttributeType
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_NONE = dt.timedelta()
 
 
 def to_time(value: Any) -> int:
     """A datetime without a time zone is taken as UTC."""
     if not isinstance(value, dt.datetime):
         return int(value)
-    if value.tzinfo is not None:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    return int((value - _EPOCH) // _MICROSECOND)
+    offset = value.utcoffset() or _NONE  # the instant itself may lie beyond the least or greatest datetime
+    return int((value.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND)
 
 
 def from_time(time: int, kind: AttributeType) -> Any:
