@@ -350,8 +350,8 @@ def _with_policy(
 
 KINDS = (
     *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
-    *("random split", "map_batches", "pace", "lookup", "meet", "wide join", "wide join", "custom", "operator"),
-    *("operator", "policy", "policy", "loop"),
+    *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
+    *("operator", *["policy"] * 4, "loop"),
 )
 # How many streams a node takes beside the first, and how many tuples it may make of one.
 MORE_INPUTS = {"meet": 1, "wide join": 1}
