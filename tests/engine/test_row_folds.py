@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import decimal
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +18,7 @@ import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
+from thalweg.library.join import Band
 from thalweg.optimize.passes import make_plan
 
 
@@ -74,10 +78,48 @@ def test_the_least_and_the_greatest(folder: Path, over: Any) -> None:
         assert found == [*(min(values[n]) for n in names), *(max(values[n]) for n in names)]
 
 
-def test_sums_of_decimals_do_not_depend_on_the_threads_context(folder: Path) -> None:
+OVER_ALL = (
+    window.running(),
+    window.tumbling(count=40),
+    window.sliding(count=40, slide=40),
+    window.tumbling(delta=Decimal("39.95"), on="d"),
+    window.sliding(delta=Decimal("39.95"), on="d", slide=40),
+)
+
+
+@contextmanager
+def coarse_decimals() -> Iterator[None]:
     with decimal.localcontext() as context:
         context.prec = 2
         context.rounding = decimal.ROUND_UP
-        rows = answer(folder, window.running(), total=agg.sum("d"))
-    assert rows[-1] == (sum(Decimal(str(row["d"])) for row in ROWS),)
+        yield
+
+
+@pytest.mark.parametrize("over", OVER_ALL, ids=str)
+@pytest.mark.parametrize("beside", [{}, {"far": agg.std("x")}], ids=["kernel", "in Python"])
+def test_sums_of_decimals_do_not_depend_on_the_threads_context(folder: Path, over: Any, beside: Any) -> None:
+    with coarse_decimals():
+        rows = answer(folder, over, total=agg.sum("d"), **beside)
+    assert rows[-1][0] == sum(Decimal(str(row["d"])) for row in ROWS)
     assert str(rows[-1][0]) == "798.00"
+
+
+def test_sums_of_decimals_have_38_digits_in_every_window(tmp_path: Path) -> None:
+    values = ["1", "3E-37", "5E-38", "1E-29"]
+    rows = [{"k": "", "s": "", "day": "2024-01-01", "d": d, "x": 0.0} for d in values]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (kernel,) = answer(tmp_path, window.tumbling(count=4), total=agg.sum("d"))
+    (python, _) = answer(tmp_path, window.tumbling(count=4), total=agg.sum("d"), far=agg.std("x"))[0]
+    assert str(kernel[0]) == str(python) == "1.0000000000000000000000000000100000004"
+
+
+def test_a_band_of_decimals_does_not_depend_on_the_threads_context() -> None:
+    @dataclass
+    class At:
+        d: Decimal
+
+    band = Band("d", "d", Decimal("0.00101"))
+    with coarse_decimals():
+        assert band(At(Decimal("10.000000")), At(Decimal("10.001005")))
+        assert band(At(Decimal("10.001005")), At(Decimal("10.000000")))
+        assert not band(At(Decimal("10.000000")), At(Decimal("10.001011")))

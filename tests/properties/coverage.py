@@ -12,7 +12,8 @@ import pytest
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
 from thalweg.analysis.owed import ordered_sinks
-from thalweg.ir.operators import Aggregate, Process, Sliding
+from thalweg.ir.operators import Aggregate, Pace, Process
+from thalweg.library.apply import SortBy, TopK
 from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
 from thalweg.runtime.process import ProcessRun
@@ -34,11 +35,16 @@ MUST_BE_SEEN = (
         "marks of several streams",
     ),
     *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
-    *(f"logic {k}Apply" for k in ("Tumbling", "Sliding", "Punctuated", "EventTime")),
+    *(f"logic {k}Apply" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter", "skipped tuples"),
-    *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any")),
+    *(f"{k} {p}" for k in ("aggregate", "apply", "join", "mapbatches", "custom") for p in ("skip", "dead_letter")),
+    *("throttle", "sort descending", "top_k least"),
+    *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any", "min of str", "max of str")),
+    *(f"fold {k} in Python" for k in ("count", "sum", "min", "max", "first", "last", "any", "std", "wma")),
+    *(f"fold {k} in Python" for k in ("quantile", "distinct", "collect", "argmin", "argmax", "apply")),
+    *("fold window_start in Python", "fold window_end in Python"),
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
-    *("window sliding", "window running"),
+    *("window sliding", "window running", "window tumbling"),
     *(
         "chain kernel",
         "chain fallback",
@@ -71,12 +77,22 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         seen["key " + " ".join(str(kinds[name]) for name in stateful.key or ())] += 1
     for operator in graph.operators:
         seen[f"policy {operator.on_error}"] += 1
+        seen[f"{operator.kind} {operator.on_error}"] += 1
+        seen["throttle"] += isinstance(operator, Pace) and operator.rate_per_s is not None
         if isinstance(operator, Process):
             seen[f"logic {type(operator.logic).__name__}"] += 1
             seen["marks of several streams"] += operator.word == "marks"
+            config = getattr(operator.logic, "config", None)
+            seen.update({f"fold {fold.kind} in Python" for fold in getattr(config, "folds", ())})
+            match getattr(config, "function", None):
+                case SortBy(descending=True):
+                    seen["sort descending"] += 1
+                case TopK(order=SortBy(descending=False)):
+                    seen["top_k least"] += 1
         if isinstance(operator, Aggregate):
-            seen["window sliding" if isinstance(operator.window, Sliding) else "window running"] += 1
+            seen[f"window {type(operator.window).__name__.lower()}"] += 1
             seen.update({f"fold {fold.kind}" for fold in operator.folds})
+            seen.update({f"fold {fold.kind} of {fold.type}" for fold in operator.folds})
     for hint in plan.graph.hints.values():
         said = {f.name: getattr(hint, f.name) for f in fields(hint) if f.name != "where"}
         seen.update(f"hint {name}" for name, value in said.items() if value)

@@ -99,12 +99,21 @@ class Price(tw.Tuple):
 
 
 PRICES = [Price("a", 1.5), Price("b", 0.1), Price("a", -0.0)]
+
+
+def above(least: int) -> Callable[[list[int]], int]:
+    return lambda values: sum(v > least for v in values)
+
+
 WIDER: Mapping[str, tuple[agg.Aggregate, ...]] = {
-    "i": (agg.distinct("k"), agg.argmax("x", "n"), agg.count(), agg.apply(len, "s", int), agg.distinct("y")),
-    "n": (agg.argmin("y", "n"), agg.distinct("s"), agg.count(), agg.last("n")),
+    "i": (
+        *(agg.distinct("k"), agg.argmax("x", "n"), agg.count(), agg.apply(len, "s", int)),
+        *(agg.apply(above(0), "n", int), agg.apply(above(2), "n", int), agg.sum("n"), agg.distinct("y")),
+    ),
+    "n": (agg.argmin("y", "n"), agg.distinct("s"), agg.count(), agg.apply(above(1), "n", int), agg.last("n")),
     "x": (agg.std("x"), agg.wma("y"), agg.sum("y"), agg.quantile("y", 0.3), agg.mean("x"), agg.min("x")),
     "y": (agg.median("x"), agg.std("n"), agg.max("y"), agg.wma("n"), agg.sum("x") / agg.count()),
-    "s": (agg.argmax("y", "s"), agg.first("s"), agg.any("k")),
+    "s": (agg.argmax("y", "s"), agg.first("s"), agg.min("s"), agg.max("s"), agg.any("k")),
     "k": (agg.any("k"), agg.argmin("x", "k")),
     "b": (agg.last("b"), agg.argmax("n", lambda t: t.x > t.y)),
 }
@@ -155,11 +164,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
     """The streams that a node makes, all of `Base` tuples."""
     first = inputs[0]
     match kind, arguments:
-        case "window", (which, size, step, by, picks):
-            marked = _marked(first, which, name)
-            fields: dict[str, Any] = {f: WIDER[f][pick % len(WIDER[f])] for f, pick in picks}
-            made = marked.aggregate(_window(which, size, step, by), name=name, **fields)
-            return [made] if made.beside_late is None else [made, made.late]
+        case "window", (which, size, step, by, picks, more):
+            return _windowed(_marked(first, which, name), name, _window(which, size, step, by), picks, more)
         case "apply", (which, size, step, by, what):
             return _applied(_marked(first, which, name), name, _window(which, size, step, by), what)
         case "event_time", (lateness,):
@@ -179,8 +185,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             return _looped(first, name, by, immediate)
         case "map_batches", ():
             return [first.map_batches(lambda table: table, Base, name=name)]
-        case "delay", ():
-            return [first.delay(1e-6, name=name)]
+        case "pace", (what,):
+            return [first.delay(1e-6, name=name) if what == "delay" else first.throttle(1e9, name=name)]
         case "lookup", (missing,):
             found = first.lookup(PRICES, Price, on="k", missing={"price": 2.5} if missing else None, name=name)
             return [found.map(lambda t: Base(t.i, t.n, t.price, t.y, t.s, t.k, t.b), Base, name=f"{name}.back")]
@@ -200,18 +206,41 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
                 Passing(policy is not None), *inputs, into=(Base, Base), on_error=policy or "fail", name=name
             )
             return [*made_streams, *([_letters(made_streams[0], name)] if policy == "dead_letter" else [])]
-        case "policy", (what, function, policy):
-            made = _with_policy(first, name, what, function, policy)
+        case "policy", (what, function, policy, over):
+            made = _with_policy(first, name, what, function, policy, over)
             return [made, _letters(made, name)] if policy == "dead_letter" else [made]
     raise AssertionError(kind)
+
+
+def _windowed(
+    marked: tw.Stream, name: str, over: Any, picks: tuple[tuple[str, int], ...], more: str
+) -> Iterable[tw.Stream]:
+    """An aggregate. `more`: with lists of values, or with the bounds of windows in event time."""
+    fields: dict[str, Any] = {f: WIDER[f][pick] for f, pick in picks}
+    if more == "bounds" and getattr(over, "timed", False):
+        fields |= {"i": agg.window_start(), "n": agg.window_end() - agg.window_start()}
+    if more == "collect":
+        fields |= {"numbers": agg.collect("n"), "texts": agg.collect(lambda t: t.s + t.k)}
+    made = back = marked.aggregate(over, name=name, **fields)
+    if more == "collect":
+        back = made.map(
+            lambda t: Base(len(t.numbers), t.numbers[-1], t.x, t.y, "".join(t.texts)[:9], t.k, t.b),
+            Base,
+            name=f"{name}.back",
+        )
+    return [back] if made.beside_late is None else [back, made.late]
 
 
 def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[tw.Stream]:
     match what:
         case "sort":
             made = stream.sort(("x", "s"), window=chosen, name=name)
+        case "sort descending":
+            made = stream.sort(("n", "k"), window=chosen, descending=True, name=name)
         case "top_k":
             made = stream.top_k(2, ("y", "n"), window=chosen, name=name)
+        case "top_k least":
+            made = stream.top_k(2, ("n", "s"), window=chosen, least=True, name=name)
         case "skyline":
             made = stream.skyline(most="y", least="n", window=chosen, name=name)
         case _:
@@ -280,17 +309,46 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
     return stream.custom(Quiet(), Base, by=by, name=name)
 
 
+def no_zeros(rows: list[Any]) -> list[Any]:
+    if rows[-1].n == 0:
+        raise ValueError(f"no zero behind {len(rows)}")
+    return rows[:2]
+
+
+def batch_without_zeros(table: Any) -> Any:
+    if 0 in table["n"].to_pylist():
+        raise ValueError("no zero")
+    return table
+
+
+def remember_and_fail(t: Any, state: dict[str, Any], submit: Callable[..., None]) -> None:
+    remember(t, state, submit)
+    if t.n == 0:
+        raise ValueError(f"no zero among {len(state)}")
+
+
 _FAILING: Mapping[str, Mapping[str, Any]] = {
     "map": pool.FAILING_MAPS,
     "filter": pool.FAILING_PREDICATES,
     "punctor": pool.FAILING_PREDICATES,
     "flat_map": pool.FAILING_FLAT_MAPS,
     "split": pool.FAILING_SPLITS,
-    "aggregate": pool.FAILING_FLOAT_AGGREGATES,
+    # Which attribute has the field that fails: in a kernel, or beside folds that no kernel has.
+    "aggregate": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
+    | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
+    "kernel": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
+    | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
+    "apply": {"no_zeros": no_zeros},
+    "join": {"quotient": lambda a, b: a.x / b.rn > 0.25},
+    "map_batches": {"no_zeros": batch_without_zeros},
+    "custom": {"remember": remember_and_fail},
 }
+_POLICIES = (*_FAILING, "aggregate", "kernel", "kernel")
 
 
-def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy: str) -> tw.Stream:
+def _with_policy(
+    stream: tw.Stream, name: str, what: str, function: str, policy: str, over: tuple[str, int, int, tuple[str, ...]]
+) -> tw.Stream:
     chosen = _FAILING[what][function]
     match what:
         case "map":
@@ -305,10 +363,21 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
             made = stream.split(chosen, 3, on_error=policy, name=name)
             both = made[0].union(*made[1:], name=f"{name}.union")
             return tw.Stream(both.app, both.ref, both.tuple_type, beside_letters=made[0].beside_letters)
-    others = {f: WIDER[f][-1] for f in "insykb" if f != "x"}
-    fields: dict[str, Any] = {"x": chosen, **others}
-    ordered = {f: fields[f] for f in ("i", "n", "x", "y", "s", "k", "b")}
-    return stream.aggregate(window.tumbling(count=2, by="k"), on_error=policy, name=name, **ordered)
+        case "apply":
+            return _marked(stream, over[0], name).apply(_window(*over), chosen, Base, on_error=policy, name=name)
+        case "join":
+            right = stream.map(lambda t: {"rk": t.k, "rn": t.n}, name=f"{name}.right")
+            joined = stream.join(right, window.last(2), on={"k": "rk"}, where=chosen, on_error=policy, name=name)
+            back = joined.map(lambda t: Base(t.i, t.rn, t.x, t.y, t.s, t.k, t.b), Base, name=f"{name}.back")
+            return tw.Stream(back.app, back.ref, back.tuple_type, beside_letters=joined.beside_letters)
+        case "map_batches":
+            return stream.map_batches(chosen, Base, on_error=policy, name=name)
+        case "custom":
+            return stream.custom(chosen, Base, by=over[3], state={}, on_error=policy, name=name)
+    field, failing = chosen
+    others: Mapping[str, agg.Aggregate] = pool.KEY_AGGREGATES if what == "kernel" else {f: WIDER[f][-1] for f in WIDER}
+    fields: dict[str, Any] = {**others, field: failing}
+    return _marked(stream, over[0], name).aggregate(_window(*over), on_error=policy, name=name, **fields)
 
 
 # Strategies
@@ -316,8 +385,8 @@ def _with_policy(stream: tw.Stream, name: str, what: str, function: str, policy:
 
 KINDS = (
     *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
-    *("random split", "map_batches", "delay", "lookup", "meet", "wide join", "wide join", "custom", "operator"),
-    *("operator", "policy", "policy", "loop", "passing"),
+    *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
+    *("operator", *["policy"] * 4, "loop", "passing"),
 )
 # How many streams a node takes beside the first, and how many tuples it may make of one.
 MORE_INPUTS = {"meet": 1, "wide join": 1, "passing": 1}
@@ -340,11 +409,14 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
     match kind:
         case "window":
             which, size, step = draw(st.sampled_from(WINDOWS)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
-            picks = tuple((f, draw(st.integers(0, 4))) for f in WIDER)
-            return (which, size, step, by, picks), 2 if "time" in which else 1
+            picks = tuple((f, draw(st.integers(0, len(found) - 1))) for f, found in WIDER.items())
+            more = draw(st.sampled_from(("", "", "collect", "bounds")))
+            return (which, size, step, by, picks, more), 2 if "time" in which else 1
         case "apply":
-            which = draw(st.sampled_from([w for w in WINDOWS if w != "running"]))
-            what = draw(st.sampled_from(("sort", "top_k", "skyline", "function")))
+            which = draw(st.sampled_from(WINDOWS))
+            bounded = ("top_k", "top_k least")  # of all tuples so far the others would make too many
+            whole = ("sort", "sort descending", "skyline", "function")
+            what = draw(st.sampled_from(bounded if which == "running" else (*bounded, *whole)))
             return (which, draw(st.integers(1, 4)), draw(st.integers(1, 3)), by, what), 2 if "time" in which else 1
         case "event_time":
             return (draw(st.integers(0, 3)),), 1
@@ -356,6 +428,8 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             return (draw(st.integers(1, 5)),), 1
         case "random split":
             return (draw(st.sampled_from(((1.0, 1.0), (0.2, 0.0, 0.8)))), draw(st.integers(0, 3))), -1
+        case "pace":
+            return (draw(st.sampled_from(("delay", "throttle"))),), 1
         case "lookup":
             return (draw(st.booleans()),), 1
         case "meet":
@@ -378,8 +452,10 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             policy = draw(st.sampled_from(policies))
             return (draw(st.integers(1, 3)), by, policy), 3 if policy == "dead_letter" else 2
         case "policy":
-            what = draw(st.sampled_from(tuple(_FAILING)))
+            what = draw(st.sampled_from(_POLICIES))
             function = draw(st.sampled_from(tuple(_FAILING[what])))
             policy = draw(st.sampled_from(("skip", "dead_letter")))
-            return (what, function, policy), 2 if policy == "dead_letter" else 1
+            windows = ("running", "tumbling", "sliding", "sliding") if what == "kernel" else WINDOWS
+            over = draw(st.sampled_from(windows)), draw(st.integers(1, 4)), draw(st.integers(1, 3)), by
+            return (what, function, policy, over), 2 if policy == "dead_letter" else 1
     return (), 1

@@ -365,6 +365,8 @@ TEXT_AGGREGATES: dict[str, agg.Aggregate] = {
     "first_k": agg.first("k"),
     "first_s": agg.first("s"),
     "last_s": agg.last("s"),
+    "min_s": agg.min("s"),
+    "max_k": agg.max("k"),
 }
 FLAG_AGGREGATES: dict[str, agg.Aggregate] = {
     "any_b": agg.any("b"),

@@ -271,7 +271,7 @@ class _Builder:
                 return [inputs[0].union(*inputs[1:], name=name)]
             case "aggregate", (size, slide, by, fields):
                 chosen: dict[str, Any] = {field: AGGREGATES[a] for field, a in fields}
-                return [inputs[0].aggregate(_window(size, slide, by), name=name, **chosen)]
+                return [inputs[0].aggregate(kernel_window(size, slide, by), name=name, **chosen)]
             case "join", (kind, aggregated):
                 return [self._join(name, pool.JOINS[kind], aggregated, *inputs)]
             case "sink", ():
@@ -289,8 +289,14 @@ class _Builder:
         return joined.map(kind.back, Base, name=f"{name}.back")
 
 
-def _window(size: int, slide: int, by: tuple[str, ...]) -> Any:
-    return window.running(by=by) if size == 0 else window.sliding(count=size, slide=slide, by=by)
+SLIDES = (1, 1, 1, 2, 3, 0, 0)
+
+
+def kernel_window(size: int, slide: int, by: tuple[str, ...]) -> Any:
+    """A window that kernels can do. One without a size is running, one that does not slide is tumbling."""
+    if size == 0:
+        return window.running(by=by)
+    return window.sliding(count=size, slide=slide, by=by) if slide else window.tumbling(count=size, by=by)
 
 
 # Strategies
@@ -451,7 +457,7 @@ def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[i
 
 def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None = None) -> Node:
     by = draw(st.sampled_from(KEYS)) if key is None else key
-    size, slide = draw(st.integers(0, 7)), draw(st.sampled_from((1, 1, 1, 2, 3)))
+    size, slide = draw(st.integers(0, 7)), draw(st.sampled_from(SLIDES))
     pools: Mapping[str, Iterable[str]] = {
         "i": pool.INT_AGGREGATES,
         "n": pool.SMALL_AGGREGATES,

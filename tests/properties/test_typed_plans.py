@@ -26,7 +26,16 @@ MUST_BE_SEEN = (
         f"key {k}"
         for k in ("list[int | None]", "str | None int", "Decimal datetime Spot", "date | None list[int | None]")
     ),
-    *("window sliding", "window running", "kernel", "row path", "aggregate kernel", "aggregate fallback"),
+    *(
+        "window sliding",
+        "window running",
+        "window tumbling",
+        "aggregate skip",
+        "kernel",
+        "row path",
+        "aggregate kernel",
+        "aggregate fallback",
+    ),
     *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink", "through bytes"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more"),
     *("error", "error after a whole epoch", "failed tuple"),

@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn
 
 import thalweg as tw
 from tests.properties import typed as pool
-from tests.properties.strategies import Case, Node, plan_choices
+from tests.properties.strategies import SLIDES, Case, Node, kernel_window, plan_choices
 from tests.properties.typed import NAMES, Rich
 from thalweg import window
 from thalweg.engine.textforms import to_json
@@ -83,10 +83,10 @@ class _Builder:
                 return [inputs[0].union(*inputs[1:], name=name)]
             case "dedup", (by,):
                 return [inputs[0].dedup(by, name=name)]
-            case "aggregate", (size, slide, by, fields):
-                chosen = {field: pool.AGGREGATES[a] for field, a in fields}
-                over = window.running(by=by) if size == 0 else window.sliding(count=size, slide=slide, by=by)
-                return [inputs[0].aggregate(over, name=name, **chosen)]
+            case "aggregate", (size, slide, by, fields, policy):
+                chosen: dict[str, Any] = {field: pool.AGGREGATES[a] for field, a in fields}
+                over = kernel_window(size, slide, by)
+                return [inputs[0].aggregate(over, name=name, on_error=policy, **chosen)]
             case "join", (kind,):
                 join = pool.JOINS[kind]
                 right = inputs[1].map(join.right, name=f"{name}.right")
@@ -179,7 +179,7 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
 
 def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
     by = draw(st.sampled_from(KEYS))
-    size, slide = draw(st.integers(0, 5)), draw(st.sampled_from((1, 1, 2)))
+    size, slide = draw(st.integers(0, 5)), draw(st.sampled_from(SLIDES))
     kept = draw(st.booleans())  # keep the key, so that the next stage may be the same one
     only_picks = not bad and draw(st.booleans())  # then the kernel does it
     fields = []
@@ -188,7 +188,8 @@ def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
         folds = () if only_picks else (pool.FAILING if bad else pool.SAFE).get(name, ())
         pick = draw(st.sampled_from([*picks, *folds, *folds]))
         fields.append((name, f"any_{name}" if kept and name in by else pick))
-    return Node("aggregate", (source,), (size, slide, by, tuple(fields)))
+    policy = draw(st.sampled_from(("fail", "skip"))) if bad else "fail"
+    return Node("aggregate", (source,), (size, slide, by, tuple(fields), policy))
 
 
 @st.composite

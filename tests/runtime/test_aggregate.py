@@ -15,6 +15,7 @@ from thalweg import agg, window
 from thalweg.engine.compare import first_difference
 from thalweg.ir.operators import Aggregate, Tumbling, fold_name
 from thalweg.ir.types import FLOAT, STR
+from thalweg.library.folds import MONOIDS, Monoid
 from thalweg.runtime.aggregate import Groups, RowFolds, emitting, fold_frame, make_table
 from thalweg.runtime.columns import Column, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback
@@ -169,3 +170,20 @@ def test_a_fallback_leaves_the_state_as_it_was() -> None:
     with pytest.raises(Fallback):
         by_kernel(op, state, [("a", 2.0), ("a", float("nan"))])
     assert {n: to_list(c) for n, c in _table(state, op).columns.items()} == before
+
+
+@pytest.mark.parametrize("size", [3, 300])
+def test_a_step_of_the_row_path_costs_the_same_whatever_the_window(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    def least(older: Any, newer: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return min(older, newer)
+
+    monkeypatch.setitem(MONOIDS, "min", Monoid(MONOIDS["min"].start, least, MONOIDS["min"].finish))
+    op = operator(window.sliding(count=size, by="k"))
+    state = State(DictStore(), 1, {op.name: make_table(op, [STR])})
+    for _ in range(2):
+        by_rows(op, state, [("a", float(n)) for n in range(1000)])
+    assert 0 < steps <= 3 * 2000 + size

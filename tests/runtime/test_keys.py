@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.ir.types import BOOL, FLOAT, INT, STR
+from thalweg.ir.types import BOOL, FLOAT, INT, STR, list_of
+from thalweg.ir.values import FrozenList
 from thalweg.runtime.columns import Coded, Column, from_values
 from thalweg.runtime.keys import Keys, buckets_of, keys_of, stable_hash
+from thalweg.runtime.ranks import hash_of, key_rank
 
 MASK = 2**64 - 1
 SEED = 0x9E3779B97F4A7C15
@@ -142,3 +146,16 @@ def test_dictionary_values_that_no_row_uses_are_no_keys() -> None:
 def test_buckets_are_in_range_and_follow_the_hash(buckets: int) -> None:
     keys = pa.array(range(50), pa.int64())
     assert buckets_of(keys, buckets).tolist() == [slow_hash(v) % buckets for v in range(50)]
+
+
+def test_the_hash_of_a_key_is_that_of_what_columns_carry() -> None:
+    """User functions see lists and tuples of their own classes."""
+    kind = list_of(INT)
+    assert hash_of([FrozenList([1, 2])], [kind]) == hash_of([(1, 2)], [kind])
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+@pytest.mark.parametrize("clock", [datetime.min, datetime.max, datetime(2024, 7, 1)])
+def test_keys_of_all_datetimes_have_an_order(clock: datetime, hours: int) -> None:
+    zoned = clock.replace(tzinfo=timezone(timedelta(hours=hours)))
+    assert key_rank([clock], 0)[0] - key_rank([zoned], 0)[0] == hours * 3_600_000_000

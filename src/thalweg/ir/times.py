@@ -9,13 +9,14 @@ from thalweg.ir.types import INT, AttributeType
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_NONE = dt.timedelta()
 
 
 def to_time(value: Any) -> int:
     """A datetime without a time zone is taken as UTC. With one its instant may lie in no year that a datetime has."""
     if not isinstance(value, dt.datetime):
         return int(value)
-    offset = value.utcoffset() or dt.timedelta()
+    offset = value.utcoffset() or _NONE
     return int((value.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND)
 
 

@@ -182,6 +182,12 @@ def window_end() -> Aggregate:
     return Of("window_end", None)
 
 
+def _same(known: Fold, fold: Fold) -> bool:
+    """Whether two folds always have one value. Functions of one code may differ in what they captured: only a function
+    is itself."""
+    return known.fingerprint() == fold.fingerprint() and known.function is fold.function and known.type == fold.type
+
+
 class FoldTable:
     """The distinct folds of one aggregate operator, filled while its output fields are resolved."""
 
@@ -231,11 +237,10 @@ class FoldTable:
         if of.kind == "quantile" and not (isinstance(of.parameter, int | float) and 0 <= of.parameter <= 1):
             raise GraphError("agg.quantile: bad share", where=self.where, expected="0 to 1", found=repr(of.parameter))
         fold = Fold(of.kind, function, kind, picked, of.parameter, of.function)
-        known = [f.fingerprint() for f in self.folds]
-        if fold.fingerprint() not in known:
+        index = next((i for i, known in enumerate(self.folds) if _same(known, fold)), len(self.folds))
+        if index == len(self.folds):
             self.folds.append(fold)
-            known.append(fold.fingerprint())
-        return Attr(fold_name(known.index(fold.fingerprint())), fold.type)
+        return Attr(fold_name(index), fold.type)
 
     def _function(self, argument: Argument | None) -> Function | None:
         if argument is None:

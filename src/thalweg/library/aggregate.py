@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from thalweg.ir.expr import Record, evaluate
@@ -13,7 +15,7 @@ from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Fold, fold_name
 from thalweg.ir.times import from_time, to_time
 from thalweg.ir.types import conform
-from thalweg.library.folds import MONOIDS, Element, Monoid, TwoStacks, distinct, fold_all, quantile
+from thalweg.library.folds import MONOIDS, Element, Monoid, TwoStacks, above, distinct, fold_all, quantile
 from thalweg.library.windows import WindowSpec
 
 
@@ -154,7 +156,7 @@ class TumblingAggregate(WindowAggregate):
         window, values = self.config.window, self.values(t)
         if window.delta is not None:
             at = getattr(t, window.on)
-            if self.count and at - self.first > window.delta:
+            if self.count and above(at, self.first) > window.delta:
                 self._close()
             if not self.count:
                 self.first = at
@@ -183,26 +185,27 @@ class SlidingAggregate(WindowAggregate):
 
     def process(self, t: Any, port: int) -> None:
         window, values = self.config.window, self.values(t)
-        monoids = self.config.combined
-        if window.delta is not None:
-            at = getattr(t, window.on)
-            while self.places and at - self.places[0] > window.delta:
-                self._forget()
-            self.places.append(at)
-        elif len(self.queue) == window.count:
-            self._forget()
-        self.queue.push(self.elements(values), monoids)
+        at = None if window.delta is None else getattr(t, window.on)
+        gone = self._gone(at)
+        # Whatever can fail comes first: a tuple that fails leaves the window as it was.
+        folded = self.queue.slide(gone, self.elements(values), self.config.combined)
         self.lists.append(tuple(v for m, v in zip(self.config.monoids, values, strict=True) if m is None))
+        if window.delta is not None:
+            self.places.append(at)
+        for held in (self.lists, self.places):
+            for _ in range(gone if held else 0):
+                held.popleft()
         self.count += 1
         if self.count % window.slide == 0:
             lists = list(zip(*self.lists, strict=True)) if self.lists[0] else []
-            self.emit_folded(self.queue.fold(monoids), lists)
+            self.emit_folded(folded, lists)
 
-    def _forget(self) -> None:
-        self.queue.pop(self.config.combined)
-        self.lists.popleft()
-        if self.places:
-            self.places.popleft()
+    def _gone(self, at: Any) -> int:
+        """How many of the oldest tuples a new one pushes out of the window."""
+        window = self.config.window
+        if window.delta is None:
+            return int(len(self.queue) == window.count)
+        return sum(1 for _ in takewhile(lambda place: above(at, place) > window.delta, self.places))
 
 
 class PunctuatedAggregate(WindowAggregate):
@@ -231,9 +234,14 @@ class PunctuatedAggregate(WindowAggregate):
 class EventTimeAggregate(WindowAggregate):
     """Windows in event time, closed when the event time has passed their end; what comes too late goes to port 1."""
 
+    version = 2  # since 2 panes are in the order of their time
+
     def __init__(self) -> None:
-        self.panes: dict[int, Pane] = {}
+        self.panes: dict[int, Pane] = {}  # by their start, the oldest first
         self.closed: int | None = None  # windows that end here or before are closed
+
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        return attributes | {"panes": dict(sorted(attributes["panes"].items()))}
 
     @property
     def is_empty(self) -> bool:
@@ -242,7 +250,7 @@ class EventTimeAggregate(WindowAggregate):
     @property
     def due(self) -> int | None:
         """The end of the next window that has tuples."""
-        return min((self._next_end(start) for start in self.panes), default=None)
+        return self._next_end(next(iter(self.panes))) if self.panes else None
 
     def _pane_size(self) -> int:
         window = self.config.window
@@ -256,34 +264,49 @@ class EventTimeAggregate(WindowAggregate):
             first += ((self.closed - first) // window.step + 1) * window.step
         return first
 
-    def process(self, t: Any, port: int) -> None:
+    def _last_end(self, time: int) -> int:
+        """The end of the last window over this time."""
         window = self.config.window
-        at = to_time(getattr(t, window.on))
+        return time // window.step * window.step + window.size
+
+    def process(self, t: Any, port: int) -> None:
+        at = to_time(getattr(t, self.config.window.on))
         values = self.values(t)
-        last_end = at // window.step * window.step + window.size
-        if self.now is not None and last_end <= self.now:
+        if self.now is not None and self._last_end(at) <= self.now:
             if self.config.late:
                 self.submit(t, 1)
             return
         if self.now is not None:
             self.closed = self.now  # windows that ended before are closed, also those that had no tuple
-        pane = at // self._pane_size() * self._pane_size()
-        self.add(self.panes.setdefault(pane, Pane()), values)
+        self.add(self._pane(at // self._pane_size() * self._pane_size()), values)
+
+    def _pane(self, start: int) -> Pane:
+        found = self.panes.get(start)
+        if found is None:
+            found = Pane()
+            in_order = not self.panes or next(reversed(self.panes)) < start
+            self.panes[start] = found
+            if not in_order:
+                self.panes = dict(sorted(self.panes.items()))
+        return found
 
     def on_mark(self, time: int) -> None:
-        while (end := self.due) is not None and end <= time:
-            self._close(end)
+        self._close(time)
 
     def at_end(self) -> None:
-        while (end := self.due) is not None:
-            self._close(end)
+        self._close(None)
 
-    def _close(self, end: int) -> None:
-        window = self.config.window
-        start = end - window.size
-        self.emit([self.panes[p] for p in sorted(self.panes) if start <= p < end], rank=end, start=start, end=end)
-        self.closed = end
+    def _close(self, time: int | None) -> None:
+        """The windows that end by then; at the end, all. None is tried again, also if the result of one fails."""
+        size, step, panes = self.config.window.size, self.config.window.step, self.panes
+        starts, ends = list(panes), list[int]()
+        for pane in starts:
+            last = self._last_end(pane) if time is None else min(self._last_end(pane), time)
+            for end in range(self._next_end(pane), last + 1, step):
+                self.closed = end
+                ends.append(end)
         # A pane is done when the last window over it is.
-        done = [p for p in self.panes if p // window.step * window.step + window.size <= end]
-        for pane in done:
-            del self.panes[pane]
+        self.panes = {start: panes[start] for start in starts if not ends or self._last_end(start) > ends[-1]}
+        for end in ends:
+            inside = starts[bisect_left(starts, end - size) : bisect_left(starts, end)]
+            self.emit([panes[start] for start in inside], rank=end, start=end - size, end=end)

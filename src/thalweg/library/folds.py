@@ -7,20 +7,33 @@ window (`WHOLE`). `TwoStacks` slides over elements at a cost per tuple that does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, Overflow
 from typing import Any
 
 from thalweg.ir.types import INT64_MAX, INT64_MIN
 
 Element = Any
+Elements = Sequence[tuple[Element, ...]]  # of several folds, tuple by tuple
+
+# Every part is said here: a sum may depend neither on a worker's own context nor on a changed `DefaultContext`.
+_DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOperation, Overflow])
 
 
-def checked(total: Any) -> Any:
-    """An int must fit into 64 bits."""
+def add(older: Any, newer: Any) -> Any:
+    """Decimals have 38 digits; an int must fit into 64 bits."""
+    if type(older) is Decimal:
+        return _DECIMALS.add(older, newer)
+    total = older + newer
     if type(total) is int and not INT64_MIN <= total <= INT64_MAX:
         raise OverflowError(f"a sum of {total} does not fit into a 64-bit int")
     return total
+
+
+def above(value: Any, other: Any) -> Any:
+    """How far a value lies above another one; of Decimals with 38 digits, as sums have."""
+    return _DECIMALS.subtract(value, other) if Decimal in (type(value), type(other)) else value - other
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +72,9 @@ def _weighted_mean(element: Element) -> float:
     return float(weighted / (n * (n + 1) / 2))
 
 
-MONOIDS: Mapping[str, Monoid] = {
+MONOIDS: dict[str, Monoid] = {
     "count": Monoid(lambda value: 1, lambda a, b: a + b, _same),
-    "sum": Monoid(_same, lambda a, b: checked(a + b), _same),
+    "sum": Monoid(_same, add, _same),
     "min": Monoid(_same, lambda a, b: b if b < a else a, _same),
     "max": Monoid(_same, lambda a, b: b if b > a else a, _same),
     "first": Monoid(_same, lambda a, b: a, _same),
@@ -101,37 +114,63 @@ class TwoStacks:
         self.back: list[tuple[Element, ...]] = []
         self.prefix: tuple[Element, ...] | None = None
 
+    @classmethod
+    def of(cls, older: Elements, newer: Elements, monoids: Sequence[Monoid]) -> TwoStacks:
+        """With what is left of an older block, and what there is of a newer one."""
+        made = cls()
+        made.front = _rows([_suffixes(older, i, m) for i, m in enumerate(monoids)], len(older))
+        made.back, made.prefix = list(newer), fold_all(newer, monoids) if newer else None
+        return made
+
     def __len__(self) -> int:
         return len(self.front) + len(self.back)
 
-    def push(self, elements: tuple[Element, ...], monoids: Sequence[Monoid]) -> None:
+    def slide(self, gone: int, elements: tuple[Element, ...], monoids: Sequence[Monoid]) -> tuple[Element, ...]:
+        """Forget so many of the oldest and take a new one; the fold of all.
+
+        It goes fold by fold, so that the first one that fails says why. Then nothing has changed.
+        """
+        left = len(self.front) - gone
+        block = self.back[-left:] if left < 0 else None  # what becomes the older block
+        suffixes, prefix, folded = list[list[Element]](), list[Element](), list[Element]()
+        for i, (monoid, newest) in enumerate(zip(monoids, elements, strict=True)):
+            if block is not None:
+                suffixes.append(_suffixes(block, i, monoid))
+                older, newer = suffixes[i][-1:], newest
+            else:
+                older = [self.front[left - 1][i]] if left else []
+                newer = newest if self.prefix is None else monoid.combine(self.prefix[i], newest)
+            prefix.append(newer)
+            folded.append(monoid.combine(older[0], newer) if older else newer)
+        if block is not None:
+            self.front, self.back = _rows(suffixes, len(block)), []
+        else:
+            del self.front[left:]
         self.back.append(elements)
-        self.prefix = elements if self.prefix is None else _combined(self.prefix, elements, monoids)
-
-    def pop(self, monoids: Sequence[Monoid]) -> None:
-        """Forget the oldest."""
-        if not self.front:
-            suffix: tuple[Element, ...] | None = None
-            for elements in reversed(self.back):
-                suffix = elements if suffix is None else _combined(elements, suffix, monoids)
-                self.front.append(suffix)
-            self.back, self.prefix = [], None
-        self.front.pop()
-
-    def fold(self, monoids: Sequence[Monoid]) -> tuple[Element, ...]:
-        if not self.front:
-            assert self.prefix is not None
-            return self.prefix
-        return self.front[-1] if self.prefix is None else _combined(self.front[-1], self.prefix, monoids)
+        self.prefix = tuple(prefix)
+        return tuple(folded)
 
 
-def _combined(older: tuple[Element, ...], newer: tuple[Element, ...], monoids: Sequence[Monoid]) -> tuple[Element, ...]:
+def _suffixes(block: Elements, index: int, monoid: Monoid) -> list[Element]:
+    """One fold of a block's ends, taken from its end; that of the whole block is the last."""
+    found: list[Element] = []
+    for elements in reversed(block):
+        found.append(monoid.combine(elements[index], found[-1]) if found else elements[index])
+    return found
+
+
+def _rows(columns: Sequence[Sequence[Element]], count: int) -> list[tuple[Element, ...]]:
+    return [tuple([column[row] for column in columns]) for row in range(count)]
+
+
+def combined(older: tuple[Element, ...], newer: tuple[Element, ...], monoids: Sequence[Monoid]) -> tuple[Element, ...]:
+    """Element by element."""
     return tuple(m.combine(a, b) for m, a, b in zip(monoids, older, newer, strict=True))
 
 
-def fold_all(parts: Sequence[tuple[Element, ...]], monoids: Sequence[Monoid]) -> tuple[Element, ...]:
+def fold_all(parts: Elements, monoids: Sequence[Monoid]) -> tuple[Element, ...]:
     """The parts folded from left to right."""
     result = parts[0]
     for part in parts[1:]:
-        result = _combined(result, part, monoids)
+        result = combined(result, part, monoids)
     return result

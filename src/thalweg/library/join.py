@@ -10,6 +10,7 @@ from thalweg.ir.canonical import canonical_key
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
 from thalweg.ir.times import to_time
+from thalweg.library.folds import above
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class Band:
     distance: Any
 
     def __call__(self, left: Any, right: Any) -> bool:
-        return bool(abs(getattr(left, self.left) - getattr(right, self.right)) <= self.distance)
+        a, b = getattr(left, self.left), getattr(right, self.right)
+        return bool(max(above(a, b), above(b, a)) <= self.distance)
 
 
 @dataclass(frozen=True, slots=True)

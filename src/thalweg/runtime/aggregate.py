@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,11 @@ import numpy as np
 from thalweg.ir.expr import Expr, evaluate
 from thalweg.ir.operators import Aggregate, Fold, Running, Sliding, Tumbling, fold_name
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, conform
+from thalweg.library.folds import MONOIDS, TwoStacks, combined
 from thalweg.runtime.columns import DTYPES, Array, Column, concat, from_values, take, to_list
 from thalweg.runtime.folds import accumulate, accumulate_backward, group_order, ranges
 from thalweg.runtime.kernels import numbers, plain, summable
 from thalweg.runtime.keys import Keys
-from thalweg.runtime.scalar import STEPS, fold_window
 from thalweg.runtime.state import State, Table
 
 UFUNCS: Mapping[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
@@ -202,17 +204,19 @@ class RowFolds:
 
     def __init__(self, operator: Aggregate, groups: Groups) -> None:
         self.operator, self.groups, self.stored = operator, groups, stored_folds(operator)
-        table, rows = groups.table, groups.rows
+        self.monoids = [MONOIDS[operator.folds[i].kind] for i in self.stored]
         self.counts: list[int] = groups.counts.tolist()
-        self.values: list[list[Any]] = []
-        for i in self.stored:
-            column = table.columns[fold_name(i)]
-            if table.ragged:
-                bounds = zip(table.offsets[rows].tolist(), table.offsets[rows + 1].tolist(), strict=True)
-                flat = to_list(column)
-                self.values.append([flat[a:b] for a, b in bounds])
-            else:
-                self.values.append(to_list(take(column, rows)))
+        self.held = self._held()  # for each group: the stored values, or rows of them
+        self.stacks: dict[int, TwoStacks] = {}
+
+    def _held(self) -> list[Any]:
+        table, rows = self.groups.table, self.groups.rows
+        columns = [table.columns[fold_name(i)] for i in self.stored]
+        if not isinstance(self.operator.window, Sliding):
+            return list(zip(*(to_list(take(c, rows)) for c in columns), strict=True)) or [()] * len(rows)
+        starts, lengths = table.offsets[rows], np.diff(table.offsets)[rows]
+        flat = zip(*(to_list(take(c, ranges(starts, lengths))) for c in columns), strict=True)
+        return [deque(islice(flat, length), self.operator.window.count - 1) for length in lengths.tolist()]
 
     def step(self, group: int, row: Any) -> dict[str, Any]:
         """Take one tuple of a group; the value of each fold now. A failed step leaves the state as it was."""
@@ -221,12 +225,8 @@ class RowFolds:
             for fold in self.operator.folds
         ]
         window, count = self.operator.window, self.counts[group]
-        stepped = {
-            i: self._next(self.operator.folds[i].kind, values[group], arguments[i], count)
-            for i, values in zip(self.stored, self.values, strict=True)
-        }
-        for i, values in zip(self.stored, self.values, strict=True):
-            values[group] = stepped[i][1]
+        taken = tuple(arguments[i] for i in self.stored)
+        folded = self._slide(group, taken, window.count) if isinstance(window, Sliding) else self._extend(group, taken)
         self.counts[group] = count + 1
         match window:
             case Sliding(count=size):
@@ -235,36 +235,55 @@ class RowFolds:
                 seen = count % size + 1
             case _:
                 seen = count + 1
+        known = dict(zip(self.stored, folded, strict=True))
         return {
-            fold_name(i): seen if fold.kind == "count" else stepped[i][0] if i in stepped else arguments[i]
+            fold_name(i): seen if fold.kind == "count" else known.get(i, arguments[i])
             for i, fold in enumerate(self.operator.folds)
         }
 
-    def _next(self, kind: str, held: Any, value: Any, count: int) -> tuple[Any, Any]:
-        """The fold's value with this tuple, and what is stored afterwards."""
-        window = self.operator.window
-        if not isinstance(window, Sliding):
-            opens = count == 0 if isinstance(window, Running) else count % window.count == 0
-            folded = value if opens else STEPS[kind](held, value)
-            return folded, folded
-        size = window.count
-        values = [*held, value]
-        return fold_window(kind, values, max(0, count + 1 - size), size), values[max(0, len(values) - (size - 1)) :]
+    def _extend(self, group: int, taken: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The folds of the block that is under way."""
+        window, count = self.operator.window, self.counts[group]
+        opens = count % window.count == 0 if isinstance(window, Tumbling) else count == 0
+        folded = taken if opens else combined(self.held[group], taken, self.monoids)
+        self.held[group] = folded
+        return folded
+
+    def _slide(self, group: int, taken: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+        """The folds of the last `size` values."""
+        if not self.stored:
+            return ()
+        stacks = self.stacks.get(group) or self._restored(group, size)
+        folded = stacks.slide(len(stacks) == size, taken, self.monoids)
+        self.stacks[group] = stacks
+        self.held[group].append(taken)
+        return folded
+
+    def _restored(self, group: int, size: int) -> TwoStacks:
+        """The blocks of the stored values: where they begin, the key's own count says."""
+        values, count = list(self.held[group]), self.counts[group]
+        if count and count % size == 0:  # a whole block, whose first value no window wants any more
+            made = TwoStacks()
+            made.back = [(), *values]
+            return made
+        border = len(values) - count % size
+        return TwoStacks.of(values[:border], values[border:], self.monoids)
 
     def emits(self, group: int) -> bool:
         return self.counts[group] % period(self.operator.window) == 0
 
     def store(self) -> None:
         table, rows = self.groups.table, self.groups.rows
-        update: dict[str, Column] = {"count": np.array(self.counts, DTYPES[INT])}
-        named = {fold_name(i): (self.operator.folds[i].type, v) for i, v in zip(self.stored, self.values, strict=True)}
+        values = [held for window in self.held for held in window] if table.ragged else self.held
+        by_fold = list(zip(*values, strict=True)) or [()] * len(self.stored)
+        update = {
+            fold_name(i): from_values(list(column), self.operator.folds[i].type)
+            for i, column in zip(self.stored, by_fold, strict=True)
+        }
         if table.ragged:
-            lengths = np.array([len(held) for held in self.values[0]], np.int64)
-            flat = {n: from_values([x for held in v for x in held], kind) for n, (kind, v) in named.items()}
-            table.update_lists(rows, flat, lengths)
-        else:
-            update |= {n: from_values(v, kind) for n, (kind, v) in named.items()}
-        table.update(rows, update)
+            table.update_lists(rows, update, np.array([len(held) for held in self.held], np.int64))
+            update = {}
+        table.update(rows, update | {"count": np.array(self.counts, DTYPES[INT])})
 
 
 def at_end(operator: Aggregate, state: State) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
+from thalweg.ir.values import carried
 from thalweg.runtime.columns import from_values
 from thalweg.runtime.keys import keys_of, stable_hash
 
@@ -30,7 +31,7 @@ def key_rank(values: Sequence[Any], key_hash: int) -> tuple[int, ...]:
 
 def hash_of(values: Sequence[Any], kinds: Sequence[AttributeType]) -> int:
     """The hash of one key, as a signed 64-bit int."""
-    keys = keys_of([from_values([value], kind) for value, kind in zip(values, kinds, strict=True)], 1)
+    keys = keys_of([from_values([carried(value)], kind) for value, kind in zip(values, kinds, strict=True)], 1)
     return int(stable_hash(keys.distinct).view(np.int64)[0])
 
 

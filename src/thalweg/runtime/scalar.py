@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, Overflow
 from typing import Any
 
-from thalweg.ir.types import INT64_MAX, INT64_MIN
-
-# Every part is said here: a sum may depend neither on a worker's own context nor on a changed `DefaultContext`.
-_DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOperation, Overflow])
-
-
-def _add(older: Any, newer: Any) -> Any:
-    if type(older) is Decimal:
-        return _DECIMALS.add(older, newer)
-    total = older + newer
-    if type(total) is int and not INT64_MIN <= total <= INT64_MAX:
-        raise OverflowError(f"a sum of {total} does not fit into a 64-bit int")
-    return total
-
+from thalweg.library.folds import MONOIDS
 
 STEPS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "sum": _add,
-    "min": lambda older, newer: newer if newer < older else older,
-    "max": lambda older, newer: newer if newer > older else older,
-    "first": lambda older, newer: older,
-    "last": lambda older, newer: newer,
-    "any": lambda older, newer: newer,
+    kind: MONOIDS[kind].combine for kind in ("sum", "min", "max", "first", "last", "any")
 }
 
 

@@ -1,0 +1,154 @@
+"""Aggregates over windows, beyond what docs/operators.md shows: tuples that fail, what a step costs, older state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import thalweg as tw
+from tests.properties.check import difference, run_local, run_reference
+from tests.properties.strategies import cut_all
+from thalweg import agg, testing, window
+from thalweg.engine.compare import first_difference
+from thalweg.errors import Where
+from thalweg.ir.expr import Record
+from thalweg.library.aggregate import EventTimeAggregate, Pane, SlidingAggregate, WindowAggregate, make_config
+from thalweg.library.folds import MONOIDS, Monoid
+from thalweg.library.windows import WindowSpec
+from thalweg.optimize.passes import make_plan
+
+
+class Pair(tw.Tuple):
+    k: str
+    i: int
+    j: int
+
+
+HUGE = 2**62
+INTS = (0, 1, -1, 3, HUGE, HUGE, -HUGE, 2**63 - 1)
+PAIRS = [(k, i, j) for k in "aab" for i in INTS for j in INTS]
+# A byte picks a row: longer lists than a list of tuples would mostly have.
+ROWS = st.binary(min_size=6, max_size=30).map(lambda data: [PAIRS[byte % len(PAIRS)] for byte in data])
+SLIDING = [window.sliding(count=count, slide=slide, by="k") for count in (2, 3, 4, 1) for slide in (1, 2)]
+WINDOWS = st.sampled_from([*SLIDING, window.running(by="k"), window.tumbling(count=3, by="k")])
+
+
+class Rows:
+    """A beacon's function: the i-th of some rows."""
+
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self.rows = list(rows)
+
+    def __call__(self, index: int) -> Pair:
+        return Pair(*self.rows[index])
+
+
+def outcome(rows: list[tuple[str, int, int]], over: Any, **beside: Any) -> list[list[tuple[Any, ...]]]:
+    """Results and dead letters, which must be the same under all plans."""
+    app = tw.App("sums")
+    pairs = app.source(tw.beacon(Rows(rows), count=len(rows)), Pair, name="pairs")
+    fields = {"i": agg.sum("i"), "j": agg.sum("j"), "n": agg.count(), **beside}
+    made = pairs.aggregate(over, name="sums", on_error="dead_letter", **fields)
+    made.sink(tw.collect(), name="out")
+    made.dead_letters.sink(tw.collect(), name="letters")
+    graph = app.graph()
+    epochs = cut_all(graph, 7)
+    expected = run_reference(graph, epochs)
+    for degree, frame_rows in ((1, 1000), (2, 1), (2, 4)):
+        found = run_local(make_plan(graph, degree=degree, buckets=5, frame_rows=frame_rows), epochs)
+        assert difference(expected, found) is None
+    assert expected.error is None
+    return [expected.answer["out"], expected.answer["letters"]]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(ROWS, WINDOWS)
+def test_a_tuple_that_fails_is_as_if_it_had_not_come(rows: list[tuple[str, int, int]], over: Any) -> None:
+    """Sums that leave 64 bits, in a kernel's row path and, because of a fold that no kernel has, in Python."""
+    by_kernel, letters = outcome(rows, over)
+    in_python, others = outcome(rows, over, far=agg.std("i"))
+    assert first_difference(by_kernel, [row[:3] for row in in_python]) is None
+    assert first_difference(letters, others) is None
+
+
+L = TypeVar("L", bound=WindowAggregate)
+
+
+def made(logic: L, spec: WindowSpec, kinds: Iterable[str]) -> L:
+    """The logic of an aggregate of i, without an engine around it."""
+    table = agg.FoldTable(Pair.tuple_type, Where(__file__, 1))
+    fields = tuple((kind, table.resolve(getattr(agg, kind)("i"))) for kind in kinds)
+    logic.config = make_config(spec, tuple(table.folds), Record(fields), late=False)
+    logic._submitted, logic.now = [], None
+    return logic
+
+
+def sliding(spec: WindowSpec, kinds: Iterable[str]) -> SlidingAggregate:
+    return made(SlidingAggregate(), spec, kinds)
+
+
+@pytest.mark.parametrize("spec", [WindowSpec((), slides=True, count=2), WindowSpec((), slides=True, delta=2, on="j")])
+def test_a_window_does_not_grow_by_tuples_that_fail(spec: WindowSpec) -> None:
+    logic = sliding(spec, ("sum", "std", "collect"))
+    for j, i in enumerate((HUGE, HUGE, HUGE, 1, 1, 1)):
+        try:
+            logic.process(Pair("", i, j), 0)
+        except OverflowError:
+            assert i == HUGE
+        assert len(logic.queue) == len(logic.lists) <= 3
+        assert len(logic.places) in (0, len(logic.queue))
+    assert [value["sum"] for _, _, value in logic._submitted[-2:]] == [2, 2 if spec.count else 3]
+
+
+def test_a_window_in_event_time_that_fails_is_not_tried_again() -> None:
+    app = tw.App("time")
+    pairs = app.source(tw.files("pairs"), Pair, name="pairs").event_time("j")
+    fields: dict[str, Any] = {"n": agg.sum("i") + agg.count(), "end": agg.window_end()}
+    made = pairs.aggregate(window.tumbling(time=2, by="k"), on_error="dead_letter", **fields)
+    made.sink(tw.collect(), name="out")
+    made.dead_letters.sink(tw.collect(), name="letters")
+    rows = [("fails", 2**63 - 1, 0), ("", 1, 2), ("", 2, 4), ("", 3, 6)]
+    found = testing.run(app, {"pairs": rows})
+    assert [tuple(row) for row in found["out"]] == [(2, 4), (3, 6), (4, 8)]
+    assert [row.tuple for row in found["letters"]] == ["the mark 2"]
+
+
+@pytest.mark.parametrize("size", [3, 300])
+def test_a_step_costs_the_same_whatever_the_window(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    def counted(older: Any, newer: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return older + newer
+
+    monkeypatch.setitem(MONOIDS, "sum", Monoid(MONOIDS["sum"].start, counted, MONOIDS["sum"].finish))
+    for spec in (WindowSpec((), slides=True, count=size), WindowSpec((), slides=True, delta=size, on="j")):
+        steps, logic = 0, sliding(spec, ("sum",))
+        for j in range(1000):
+            logic.process(Pair("", j, j), 0)
+        assert 0 < steps <= 3000
+
+
+def timed() -> EventTimeAggregate:
+    return made(EventTimeAggregate(), WindowSpec((), slides=True, size=6, step=2, on="j"), ("sum",))
+
+
+def test_panes_are_in_the_order_of_their_time() -> None:
+    logic = timed()
+    for j in (7, 3, 12, 1, 3, 9):
+        logic.process(Pair("", 1, j), 0)
+    assert list(logic.panes) == [0, 2, 6, 8, 12]
+    assert logic.due == 2
+    logic.on_mark(8)
+    assert (list(logic.panes), logic.due) == ([6, 8, 12], 10)
+    assert [(rank, value["sum"]) for _, rank, value in logic._submitted] == [(2, 1), (4, 3), (6, 3), (8, 3)]
+
+
+def test_panes_that_an_older_version_stored() -> None:
+    stored = {"panes": {6: Pane(), 2: Pane(), 4: Pane()}, "closed": None}
+    assert list(timed().upgrade(stored, 1)["panes"]) == [2, 4, 6]
