@@ -60,9 +60,10 @@ def killed_before_the_commit_of(epoch: int) -> Iterator[None]:
             raise Stop
         commit(state, number)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalState, "commit", dying)
-        yield
+        with pytest.raises(Stop):
+            yield
 
 
 def test_the_importer_outlives_a_crash_of_the_exporter(tmp_path: Path) -> None:
@@ -80,7 +81,8 @@ def test_the_importer_outlives_a_crash_of_the_exporter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_replay_leaves_the_files_that_it_finds(tmp_path: Path, format: str) -> None:
     app = tw.App("writing")
-    app.source(tw.beacon(lambda i: {"i": i, "x": i / 4}, count=10), Point).sink(tw.files(tmp_path / "out", format=format))
+    points = app.source(tw.beacon(lambda i: {"i": i, "x": i / 4}, count=10), Point)
+    points.sink(tw.files(tmp_path / "out", format=format))
     with killed_before_the_commit_of(1):
         tw.run(app, engine="local", checkpoint=tmp_path / "checkpoint", max_tuples_per_epoch=4)
     before = {file: file.stat() for file in (tmp_path / "out").glob("epoch-*")}

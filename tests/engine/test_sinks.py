@@ -19,6 +19,7 @@ from rich.console import Console as Terminal
 
 import thalweg as tw
 from tests.small import THALWEG, Stop, stop_after, thalweg
+from thalweg import agg, window
 from thalweg.engine.live_table import Tables
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.sinks import MAKERS
@@ -65,6 +66,16 @@ def test_what_a_file_sink_writes_a_file_source_reads(tmp_path: Path, format: str
     app = tw.App("again")
     app.source(tw.files(tmp_path / "out", format=format), Item).sink(tw.collect())
     assert run(app).tuples() == [tuple(item(i).values()) for i in range(50)]
+
+
+def test_files_of_an_unordered_stream_are_in_order(tmp_path: Path) -> None:
+    """An epoch that is run again must leave the same file, whichever channel is faster then."""
+    app = tw.App("unordered")
+    source = app.source(tw.beacon(lambda i: {"k": i % 7, "x": i}, count=50), Keyed).unordered()
+    source.aggregate(window.running(by="k"), x=agg.last("x")).sink(tw.files(tmp_path, format="jsonl"), name="out")
+    run_local(make_plan(app.graph(), degree=3), RunOptions(in_process=True), lambda report: None)
+    written = (tmp_path / "epoch-0000000000.jsonl").read_text()
+    assert [json.loads(line)["x"] for line in written.splitlines()] == list(range(50))
 
 
 def test_an_arrow_file_per_epoch(tmp_path: Path) -> None:
