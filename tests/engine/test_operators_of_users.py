@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.properties.strategies import cut_all
 from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.local import LocalEngine
 from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime.columns import to_list
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +101,33 @@ def test_setup_once_per_worker_and_close_at_the_end(tmp_path: Path, degree: int)
     log = tmp_path / "log"
     assert run(Model(str(log)), tmp_path / "checkpoint", degree=degree) == [10 * i for i in range(12)]
     assert sorted(log.read_text().split("\n")) == ["", *["close 10"] * degree, *["setup"] * degree]
+
+
+FACTOR = 0  # as a parameter of the application would be: other code than `process` reads it
+
+
+class Configured(tw.Operator):
+    """Another start may give it another resource."""
+
+    def setup(self) -> int:
+        return FACTOR
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(Number(t.k, t.i * self.resource))
+
+
+@pytest.mark.parametrize("by", ["k", None])
+def test_every_start_sets_up_for_itself(monkeypatch: pytest.MonkeyPatch, by: str | None) -> None:
+    """Spark's workers live on, and nobody tells them that a run was paused."""
+    app = tw.App("users")
+    numbers = app.source(tw.beacon(lambda i: {"k": "ab"[i % 2], "i": i}, count=3), Number, name="numbers")
+    numbers.custom(Configured(), Number, by=by, name="code").sink(tw.collect(), name="out")
+    plan = make_plan(app.graph())
+    for factor in (1, 2):
+        monkeypatch.setattr(f"{__name__}.FACTOR", factor)
+        frame = LocalEngine(plan).run_epoch(cut_all(plan.graph, 3)[0])["out"]
+        assert frame is not None
+        assert to_list(frame.columns["i"]) == [0, factor, 2 * factor]
 
 
 def renamed(cls: type[Any]) -> type[Any]:

@@ -277,7 +277,7 @@ class Container(Aggregating):
     def _lone(self, operator: Process) -> Logic:
         """The object of an operator without state."""
         logic = fresh(operator.logic)
-        logic.resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
+        logic.resource = resource_of(self.program, operator)
         return logic
 
     def emit(self, wire: int, frame: Frame | None) -> None:

@@ -28,6 +28,7 @@ from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.program import Program
+from thalweg.runtime.records import close_resources
 
 FORMAT = "thalweg"
 _POLL_S = 0.1
@@ -197,6 +198,8 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield batch(error_row(found, partition.index, job.labels[0]))
         for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
+        if partition.pulse.final:
+            close_resources([job.program])
         if partition.index == 0:
             for label in job.labels:
                 yield batch(partition.pulse.row(label))
