@@ -179,7 +179,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
         engine = stack.enter_context(closing(_engine(plan, state, options)))
-        cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
+        cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools, options.interval_s)
         tally = Tally()
         retention = Retention(run.checkpoint, sources, options.keep_epochs)
         loops = [loop.name for loop in plan.graph.loops]
@@ -195,7 +195,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
                 break
             if epoch is None:
                 check_feeders()
-                options.stop.sleep(cutter.wait_s(options.interval_s))
+                options.stop.sleep(cutter.wait_s)
                 continue
             options.stop.epoch, sinks = number, Laps()
             with laps.part("run"):

@@ -133,7 +133,8 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if logged is not None:
             return logged
         if self._cutter is None:
-            self._cutter = EpochCutter(self.job.sources, checkpoint.log, self.job.max_tuples, checkpoint.spools)
+            job = self.job
+            self._cutter = EpochCutter(job.sources, checkpoint.log, job.max_tuples, checkpoint.spools, job.interval_s)
         until = time.monotonic() + self.job.interval_s
         idle = bool(self._fed(number - 1))
         closing = not self.job.follow
@@ -145,7 +146,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return epoch
             if time.monotonic() >= until and number > self.job.first_epoch:  # Spark takes the first answer for an epoch
                 break
-            self._wait(checkpoint, self._cutter.wait_s(self.job.interval_s))
+            self._wait(checkpoint, self._cutter.wait_s)
         return None
 
     def _wait(self, checkpoint: Checkpoint, seconds: float) -> None:
