@@ -84,7 +84,7 @@ class Checkpoint:
                     expected="an empty folder",
                     found=", ".join(strangers[:5]),
                 )
-            write_atomically(file, wanted.to_json())
+            write_atomically(file, wanted.to_json(), named=True)
             return wanted
         manifest = Manifest.from_json(file.read_bytes())
         if (self.folder / "ended").exists():
@@ -95,7 +95,7 @@ class Checkpoint:
         check_restart(manifest, wanted)
         if manifest.stages is None:  # the first start behind a migration
             manifest = replace(manifest, stages=wanted.stages, plan=wanted.plan)
-            write_atomically(file, manifest.to_json())
+            write_atomically(file, manifest.to_json(), named=True)
         return manifest
 
     def take_lock(self) -> None:
@@ -110,7 +110,7 @@ class Checkpoint:
             self._lock.close()
 
     def mark_ended(self) -> None:
-        write_atomically(self.folder / "ended", b"")
+        write_atomically(self.folder / "ended", b"", named=True)
 
     # Progress: one entry per epoch.
 

@@ -108,7 +108,7 @@ class NumberedFiles:
                 present = [line for line in lines if line is not None]
                 if len(present) < self.group:
                     return  # a hole: whoever needs what is missing will say so
-                write_atomically(self._grouped(group), b"\n".join(present) + b"\n")
+                write_atomically(self._grouped(group), b"\n".join(present) + b"\n", named=True)
             for number in members:
                 self._single(number).unlink(missing_ok=True)
 

@@ -106,7 +106,7 @@ class Spool:
         before = self.dropped()
         tuples = sum(count_arrow_rows(str(self.file(number))) for number in range(before.files, files))
         now = Dropped(files, before.tuples + tuples)
-        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode())
+        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode(), named=True)
         self._delete(now)
 
     def _delete(self, dropped: Dropped) -> None:
