@@ -70,8 +70,8 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: Sp
                     query = start_query(spark, plan, options, run)
                 tally = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
             seconds = time.monotonic() - started
-        # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
-        ended = tally.final or not (options.follow or options.stop.requested)
+        # The final epoch was run now, or before a crash. A query that somebody stopped has not come so far.
+        ended = run.checkpoint.log.has_end and first + tally.epochs not in run.checkpoint.log
         if ended:
             run.checkpoint.mark_ended()
         return result(plan, run, tally, seconds, stopped=not ended)
