@@ -10,6 +10,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ import pytest
 from rich.console import Console as Terminal
 
 import thalweg as tw
+from tests.properties.strategies import cut_all
 from tests.small import THALWEG, Stop, stop_after, thalweg
 from thalweg import agg, window
 from thalweg.engine.live_table import Tables
+from thalweg.engine.local import LocalEngine
 from thalweg.engine.run import RunOptions, RunResult, run_local
-from thalweg.engine.sinks import MAKERS
+from thalweg.engine.sinks import MAKERS, make_sinks
+from thalweg.errors import EngineError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import Feed, SinkEndpoint
 from thalweg.lang.endpoints import FORMATS, SINKS
 from thalweg.optimize.passes import make_plan
@@ -83,6 +87,32 @@ def test_an_arrow_file_per_epoch(tmp_path: Path) -> None:
     files = sorted(tmp_path.glob("*.arrow"))
     assert [f.name for f in files] == [f"epoch-{n:010d}.arrow" for n in range(3)]
     assert pa.ipc.open_file(files[2]).read_all().to_pylist() == [item(i) for i in range(40, 50)]
+
+
+@pytest.mark.parametrize(("failures", "retry_s"), [(2, 60.0), (1000, 0.01)])
+def test_a_topic_is_tried_again(tmp_path: Path, failures: int, retry_s: float) -> None:
+    """The connector gives up after its own timeouts; the next attempt sends the same records."""
+    (tmp_path / "manifest.json").write_text('{"run": "r"}')
+    sent: list[pa.Table] = []
+
+    def write_rows(table: pa.Table, format: str, options: Mapping[str, str]) -> None:
+        sent.append(table)
+        if len(sent) <= failures:
+            raise EngineError("Spark could not write kafka", found="no leader")
+
+    endpoint = tw.kafka("localhost:1", "topic", retry_s=retry_s)
+    graph = app_of(endpoint).graph()
+    frame = LocalEngine(make_plan(graph)).run_epoch(cut_all(graph, 50)[0])["out"]
+    sink = make_sinks(graph, tmp_path / "results", write_rows)["out"]
+    if failures > 2:
+        with pytest.raises(OutputError, match="epoch 0 cannot be delivered to the topic topic") as stopped:
+            sink.write(0, frame, final=False)
+        assert stopped.value.found == "no leader"
+        return
+    with pytest.warns(ThalwegWarning, match="out waits for the topic topic at localhost:1: no leader; trying again"):
+        assert sink.write(0, frame, final=False) == 50
+    assert len(sent) == 3
+    assert all(table.equals(sent[0]) for table in sent)
 
 
 def test_none_counts() -> None:
