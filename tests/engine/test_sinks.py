@@ -22,12 +22,13 @@ import thalweg as tw
 from tests.properties.strategies import cut_all
 from tests.small import THALWEG, Stop, stop_after, thalweg
 from thalweg import agg, window
-from thalweg.engine.live_table import Tables
+from thalweg.engine.live_table import LiveRows, Tables
 from thalweg.engine.local import LocalEngine
 from thalweg.engine.run import RunOptions, RunResult, run_local
 from thalweg.engine.sinks import MAKERS, make_sinks
 from thalweg.errors import EngineError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import Feed, SinkEndpoint
+from thalweg.ir.types import INT, TupleType
 from thalweg.lang.endpoints import FORMATS, SINKS
 from thalweg.optimize.passes import make_plan
 
@@ -199,6 +200,23 @@ def test_a_live_table_by_key() -> None:
         [" 9 ", " 49 "],
     ]
     assert "… and 1 more" in text
+
+
+def test_a_live_table_keeps_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones, which are those that it shows: also where they come last."""
+    monkeypatch.setattr("thalweg.engine.live_table.KEPT_KEYS", 4)
+    rows = LiveRows("out", TupleType("Keyed", (("k", INT), ("x", INT))), ("k",), limit=3)
+    for first in (10, 0):
+        rows.add(10, [(str(key), str(-key)) for key in range(first, first + 10)])
+        assert rows.by_key.keys() == {(str(key),) for key in range(first, first + 4)}
+    rows.add(1, [("2", "new")])
+    tables = Tables()
+    tables.show("out", rows.renderable(2))
+    text = printed(tables)
+    assert "out, epoch 2: 21 tuples, over 4 keys" in text
+    assert [line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")] == ["0", "1", "2"]
+    assert "new" in text
+    assert "… and over 1 more" in text
 
 
 def test_a_live_table_prints_where_there_is_no_terminal() -> None:
