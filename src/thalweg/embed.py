@@ -6,8 +6,6 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.analysis.settled import settled
-from thalweg.analysis.verify import verify
 from thalweg.engine.planned import plan_run
 from thalweg.engine.run import RunOptions
 from thalweg.engine.spark.running import SparkRunning
@@ -15,12 +13,11 @@ from thalweg.engine.spark.table import stream_table
 from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.text import parse_plan
 from thalweg.lang.app import App
 from thalweg.lang.inside import Running
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
-from thalweg.optimize.passes import close_degrees
+from thalweg.optimize.passes import read_plan
 
 
 def start(
@@ -72,7 +69,7 @@ def _plan(
     if plan is None:
         return plan_run(graph, degree=degree, fuse=fuse, checkpoint=checkpoint).plan
     text = plan.read_text() if isinstance(plan, Path) else plan
-    return close_degrees(verify(parse_plan(text, settled(graph))), degree)
+    return read_plan(text, graph, degree)
 
 
 def _check(app: App, spark: object) -> None:

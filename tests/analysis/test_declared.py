@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from thalweg import embed
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.safety import check_safety
 from thalweg.errors import GraphError, ThalwegWarning
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.text import print_plan
 from thalweg.lang.functions import read_function
+from thalweg.optimize.passes import make_plan
 
 CACHE: dict[str, int] = {}
 
@@ -204,6 +207,15 @@ def test_hidden_state_is_refused() -> None:
     assert f"{__file__}:{cached.__code__.co_firstlineno + 2}" in text
     assert "found: it writes CACHE[t.k]" in text
     assert "@tw.declare" in text
+
+
+def test_a_plan_of_ones_own_is_no_way_out() -> None:
+    """As `app.start(plan=…)` takes it."""
+    safe = graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op"))
+    text = print_plan(make_plan(safe))
+    assert embed._plan(safe, 1, "all", text, None) == make_plan(safe)
+    with pytest.raises(GraphError, match="keeps state that no checkpoint holds"):
+        embed._plan(graph(lambda s: s.map(cached, Out, name="op")), 1, "all", text, None)
 
 
 def test_a_declaration_is_the_way_out() -> None:

@@ -394,6 +394,29 @@ def test_unordered_is_about_one_stream_of_several() -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "needed"),
+    [
+        (tw.files("out"), "all"),
+        (tw.tcp("localhost", 1), "all"),
+        (tw.kafka("localhost:1", "topic"), "all"),
+        (tw.postgres("postgresql://localhost/d", "t"), "none"),
+        (tw.collect(), "none"),
+        (tw.console(), "none"),
+        (tw.none(), "none"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_replay_must_repeat_is_in_order(endpoint: Any, needed: str) -> None:
+    """Whoever reads a file, a topic or a connection knows a tuple by its place, also when the epoch comes again."""
+    app, source = rows()
+    by(source, "k", name="sums").unordered().sink(endpoint, name="out")
+    graph = app.graph()
+    out = edges(make_plan(graph, degree=2))[-1]
+    assert (out.operator, out.needed) == ("out", needed)
+    assert (out.paid == "nothing") == (needed == "none")
+
+
+@pytest.mark.parametrize(
     ("say", "message"),
     [
         (lambda s: s.parallel(0), "a degree counts channels"),

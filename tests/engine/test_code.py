@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from thalweg.cli.load import load_app
 from thalweg.engine.spark.modules import code_of, own_code
-from thalweg.engine.spark.ship import pack
+from thalweg.engine.spark.ship import pack, shipped
 from thalweg.errors import ThalwegWarning
 
 FILES = {
@@ -95,6 +98,30 @@ def test_an_archive_is_named_by_its_content(app: Path, tmp_path: Path) -> None:
     assert zipfile.ZipFile(first).namelist() == NEEDED
     (app.parent / "third_t.py").write_text("x = 1\n")
     assert pack(code, tmp_path / "code", "application") != first
+
+
+def test_applications_that_start_at_once_ship_one_after_the_other(app: Path, tmp_path: Path) -> None:
+    """The environment of the workers is the process's: each must see its own archive, and leave what was before."""
+    code = code_of(load_app(str(app)).graph())
+    environment = {"PYTHONPATH": "before"}
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(environment=environment))
+    seen: list[str] = []
+
+    def second() -> None:
+        with shipped(spark, {"application": code}, tmp_path / "second"):
+            seen.append(environment["PYTHONPATH"])
+
+    thread = threading.Thread(target=second)
+    with shipped(spark, {"application": code}, tmp_path / "first"):
+        thread.start()
+        thread.join(0.2)
+        assert environment["PYTHONPATH"].startswith(str(tmp_path / "first"))
+    thread.join()
+    (path,) = seen
+    assert path.startswith(str(tmp_path / "second"))
+    assert path.endswith(":before")
+    assert "first" not in path
+    assert environment == {"PYTHONPATH": "before"}
 
 
 def test_thalweg_runs_from_its_archive(tmp_path: Path) -> None:

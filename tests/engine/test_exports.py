@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import thalweg as tw
+from tests.small import Stop, stop_after
+from thalweg.api import run_plan
+from thalweg.engine.checkpoint import LocalState
+from thalweg.engine.run import RunOptions
 from thalweg.errors import GraphError
+from thalweg.lang.endpoints import FORMATS
+from thalweg.optimize.passes import make_plan
 
 
 class Point(tw.Tuple):
@@ -40,6 +48,49 @@ def test_what_one_exports_the_other_imports() -> None:
 
 def test_the_importer_may_come_first() -> None:
     assert tw.run(importing(), engine="local").tuples() == []
+
+
+@contextmanager
+def killed_before_the_commit_of(epoch: int) -> Iterator[None]:
+    """The sinks have this epoch, and the checkpoint does not know."""
+    commit = LocalState.commit
+
+    def dying(state: LocalState, number: int) -> None:
+        if number == epoch:
+            raise Stop
+        commit(state, number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalState, "commit", dying)
+        with pytest.raises(Stop):
+            yield
+
+
+def test_the_importer_outlives_a_crash_of_the_exporter(tmp_path: Path) -> None:
+    """The epoch is written again at the restart, and the importer has taken it."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    with killed_before_the_commit_of(1):
+        tw.run(exporting(), engine="local", checkpoint=theirs, max_tuples_per_epoch=4)
+    with pytest.raises(Stop):
+        run_plan(make_plan(importing().graph()), "local", RunOptions(ours), stop_after(0))
+    tw.run(exporting(), engine="local", checkpoint=theirs, max_tuples_per_epoch=4)
+    found = tw.run(importing(), engine="local", checkpoint=ours)
+    assert found.tuples() == [(0.0,), (1.0,), (2.0,), (3.0,), (4.0,)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_replay_leaves_the_files_that_it_finds(tmp_path: Path, format: str) -> None:
+    app = tw.App("writing")
+    points = app.source(tw.beacon(lambda i: {"i": i, "x": i / 4}, count=10), Point)
+    points.sink(tw.files(tmp_path / "out", format=format))
+    with killed_before_the_commit_of(1):
+        tw.run(app, engine="local", checkpoint=tmp_path / "checkpoint", max_tuples_per_epoch=4)
+    before = {file: file.stat() for file in (tmp_path / "out").glob("epoch-*")}
+    tw.run(app, engine="local", checkpoint=tmp_path / "checkpoint", max_tuples_per_epoch=4)
+    assert len(before) == 2
+    assert {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in before} == {
+        file: (stat.st_ino, stat.st_mtime_ns) for file, stat in before.items()
+    }
 
 
 def test_another_type_is_refused() -> None:

@@ -35,6 +35,25 @@ def names(folder: Path) -> list[str]:
     return sorted(f.name for f in folder.iterdir())
 
 
+class Shared(NumberedFiles):
+    """As another thread sees to it that the group that was read last is another one at every moment."""
+
+    @property
+    def _known(self) -> tuple[int, list[bytes]] | None:
+        return 99, [b"of another thread"] * GROUP
+
+    @_known.setter
+    def _known(self, value: tuple[int, list[bytes]] | None) -> None:
+        pass
+
+
+def test_threads_read_different_groups(tmp_path: Path) -> None:
+    filled(tmp_path, 19)
+    shared = Shared(tmp_path, GROUP)
+    assert [shared.get(number) for number in range(19)] == [line(number) for number in range(19)]
+    assert list(shared.after(2)) == [line(number) for number in range(2, 19)]
+
+
 def test_old_ones_are_put_together_and_found(tmp_path: Path) -> None:
     files = filled(tmp_path, 19)
     single = [f"{n:010d}.json" for n in range(12, 19)]  # the newest group, and the one before it

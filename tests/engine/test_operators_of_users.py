@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.properties.strategies import cut_all
 from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.local import LocalEngine
 from thalweg.engine.manifest import check_restart, make_manifest
 from thalweg.engine.planned import plan_run
 from thalweg.engine.run import RunOptions, run_local
 from thalweg.errors import CheckpointError, TupleError
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime.columns import to_list
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +122,33 @@ def test_close_also_where_a_run_stops_or_fails(tmp_path: Path, degree: int) -> N
     for log in (stopped, failed):
         said = log.read_text().split()
         assert said.count("close") == said.count("setup") >= 1
+
+
+FACTOR = 0  # as a parameter of the application would be: other code than `process` reads it
+
+
+class Configured(tw.Operator):
+    """Another start may give it another resource."""
+
+    def setup(self) -> int:
+        return FACTOR
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(Number(t.k, t.i * self.resource))
+
+
+@pytest.mark.parametrize("by", ["k", None])
+def test_every_start_sets_up_for_itself(monkeypatch: pytest.MonkeyPatch, by: str | None) -> None:
+    """Spark's workers live on, and nobody tells them that a run was paused."""
+    app = tw.App("users")
+    numbers = app.source(tw.beacon(lambda i: {"k": "ab"[i % 2], "i": i}, count=3), Number, name="numbers")
+    numbers.custom(Configured(), Number, by=by, name="code").sink(tw.collect(), name="out")
+    plan = make_plan(app.graph())
+    for factor in (1, 2):
+        monkeypatch.setattr(f"{__name__}.FACTOR", factor)
+        frame = LocalEngine(plan).run_epoch(cut_all(plan.graph, 3)[0])["out"]
+        assert frame is not None
+        assert to_list(frame.columns["i"]) == [0, factor, 2 * factor]
 
 
 def renamed(cls: type[Any]) -> type[Any]:

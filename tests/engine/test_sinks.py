@@ -10,6 +10,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ import pytest
 from rich.console import Console as Terminal
 
 import thalweg as tw
+from tests.properties.strategies import cut_all
 from tests.small import THALWEG, Stop, stop_after, thalweg
-from thalweg.engine.live_table import Tables
+from thalweg import agg, window
+from thalweg.engine.live_table import LiveRows, Tables
+from thalweg.engine.local import LocalEngine
 from thalweg.engine.run import RunOptions, RunResult, run_local
-from thalweg.engine.sinks import MAKERS
+from thalweg.engine.sinks import MAKERS, make_sinks
+from thalweg.errors import EngineError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import Feed, SinkEndpoint
+from thalweg.ir.types import INT, TupleType
 from thalweg.lang.endpoints import FORMATS, SINKS
 from thalweg.optimize.passes import make_plan
 
@@ -67,11 +73,47 @@ def test_what_a_file_sink_writes_a_file_source_reads(tmp_path: Path, format: str
     assert run(app).tuples() == [tuple(item(i).values()) for i in range(50)]
 
 
+def test_files_of_an_unordered_stream_are_in_order(tmp_path: Path) -> None:
+    """An epoch that is run again must leave the same file, whichever channel is faster then."""
+    app = tw.App("unordered")
+    source = app.source(tw.beacon(lambda i: {"k": i % 7, "x": i}, count=50), Keyed).unordered()
+    source.aggregate(window.running(by="k"), x=agg.last("x")).sink(tw.files(tmp_path, format="jsonl"), name="out")
+    run_local(make_plan(app.graph(), degree=3), RunOptions(in_process=True), lambda report: None)
+    written = (tmp_path / "epoch-0000000000.jsonl").read_text()
+    assert [json.loads(line)["x"] for line in written.splitlines()] == list(range(50))
+
+
 def test_an_arrow_file_per_epoch(tmp_path: Path) -> None:
     run(app_of(tw.files(tmp_path, format="arrow")))
     files = sorted(tmp_path.glob("*.arrow"))
     assert [f.name for f in files] == [f"epoch-{n:010d}.arrow" for n in range(3)]
     assert pa.ipc.open_file(files[2]).read_all().to_pylist() == [item(i) for i in range(40, 50)]
+
+
+@pytest.mark.parametrize(("failures", "retry_s"), [(2, 60.0), (1000, 0.01)])
+def test_a_topic_is_tried_again(tmp_path: Path, failures: int, retry_s: float) -> None:
+    """The connector gives up after its own timeouts; the next attempt sends the same records."""
+    (tmp_path / "manifest.json").write_text('{"run": "r"}')
+    sent: list[pa.Table] = []
+
+    def write_rows(table: pa.Table, format: str, options: Mapping[str, str]) -> None:
+        sent.append(table)
+        if len(sent) <= failures:
+            raise EngineError("Spark could not write kafka", found="no leader")
+
+    endpoint = tw.kafka("localhost:1", "topic", retry_s=retry_s)
+    graph = app_of(endpoint).graph()
+    frame = LocalEngine(make_plan(graph)).run_epoch(cut_all(graph, 50)[0])["out"]
+    sink = make_sinks(graph, tmp_path / "results", write_rows)["out"]
+    if failures > 2:
+        with pytest.raises(OutputError, match="epoch 0 cannot be delivered to the topic topic") as stopped:
+            sink.write(0, frame, final=False)
+        assert stopped.value.found == "no leader"
+        return
+    with pytest.warns(ThalwegWarning, match="out waits for the topic topic at localhost:1: no leader; trying again"):
+        assert sink.write(0, frame, final=False) == 50
+    assert len(sent) == 3
+    assert all(table.equals(sent[0]) for table in sent)
 
 
 def test_none_counts() -> None:
@@ -158,6 +200,23 @@ def test_a_live_table_by_key() -> None:
         [" 9 ", " 49 "],
     ]
     assert "… and 1 more" in text
+
+
+def test_a_live_table_keeps_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones, which are those that it shows: also where they come last."""
+    monkeypatch.setattr("thalweg.engine.live_table.KEPT_KEYS", 4)
+    rows = LiveRows("out", TupleType("Keyed", (("k", INT), ("x", INT))), ("k",), limit=3)
+    for first in (10, 0):
+        rows.add(10, [(str(key), str(-key)) for key in range(first, first + 10)])
+        assert rows.by_key.keys() == {(str(key),) for key in range(first, first + 4)}
+    rows.add(1, [("2", "new")])
+    tables = Tables()
+    tables.show("out", rows.renderable(2))
+    text = printed(tables)
+    assert "out, epoch 2: 21 tuples, over 4 keys" in text
+    assert [line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")] == ["0", "1", "2"]
+    assert "new" in text
+    assert "… and over 1 more" in text
 
 
 def test_a_live_table_prints_where_there_is_no_terminal() -> None:

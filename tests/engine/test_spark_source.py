@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import TaskContext
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+import thalweg as tw
 from tests.small import PER_EPOCH, Small
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch
 from thalweg.engine.spark.source import SourceJob, SplitReader
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime import records
 
 ALL = ReadAllAvailable()
 
@@ -76,3 +81,43 @@ def test_after_a_stop_no_epoch_is_cut(small: Small) -> None:
     checkpoint.ask_to_stop()
     assert source.latestOffset(offset, ALL) == offset
     assert len(list(checkpoint.log)) == 1
+
+
+class Sized(tw.Tuple):
+    i: int
+
+
+class Named(tw.Tuple):
+    i: int
+    name: str
+
+
+def test_the_final_epoch_closes_what_was_set_up_at_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TaskContext, "get", lambda: SimpleNamespace(taskAttemptId=lambda: 0))
+    held: dict[tuple[str, str], object] = {}
+    monkeypatch.setattr(records, "_resources", held)
+    app = tw.App("resources")
+    numbers = app.source(tw.beacon(lambda i: {"i": i}, count=3), Sized)
+    numbers.lookup([Named(1, "one")], Named, on="i", name="code").sink(tw.collect(), name="out")
+    plan = make_plan(app.graph())
+    assert len(plan.stages) == 1
+    job = SourceJob(
+        checkpoint=str(tmp_path / "checkpoint"),
+        sources=plan.graph.sources,
+        readers=readers(plan.graph, {s.name: ("i",) for s in plan.graph.sources}, skip_unwanted=True),
+        program=compile_plan(plan)[0][0],
+        labels=(0,),
+        tasks=1,
+        max_tuples=PER_EPOCH,
+        follow=False,
+        interval_s=0.0,
+    )
+    source = SplitReader(job.to_option())
+    offset, sets_up = source.initialOffset(), []
+    for _ in range(2):
+        before, offset = offset, source.latestOffset(offset, ALL)
+        for part in source.partitions(before, offset):
+            list(source.read(part))
+        sets_up.append([operator for _, operator in held])
+    assert offset["final"]
+    assert sets_up == [["code"], []]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +20,9 @@ from thalweg.engine.cutter import EpochCutter
 from thalweg.engine.inputs import readers
 from thalweg.engine.log import Epoch, InputLog
 from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.spool import End, Spool
 from thalweg.errors import InputError
+from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
@@ -440,3 +444,63 @@ def test_an_empty_arrow_file_has_no_rows(tmp_path: Path) -> None:
         write_arrow(tmp_path / f"{stream}.arrow", pa.table(ROWS).slice(0, 0), stream=stream, batch_rows=1)
     (final,) = cut_all(graph_of(tmp_path, format="arrow"), 1)
     assert final.final
+
+
+def steps(folder: Path, files: int) -> int:
+    """How many lines of the file splits are run to take this many files, one per epoch."""
+    folder.mkdir()
+    for number in range(files):
+        (folder / f"{number:04d}.jsonl").write_text('{"i": 1, "x": 1.0, "s": "a", "b": true}\n')
+    counted = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal counted
+        counted += event == "line"
+        return trace if frame.f_code.co_filename == splits.__file__ else None
+
+    found = graph_of(folder, format="jsonl").sources[0]
+    assert isinstance(found.endpoint, Files)
+    source = splits.FileSplits(found, found.endpoint)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        source.look()
+        while chunks := list(source.take(1)):
+            source.took(*chunks)
+            assert source.backlog() == files - chunks[0].split - 1
+    finally:
+        sys.settrace(before)
+    return counted
+
+
+def test_many_waiting_files_cost_as_much_as_each_of_them(tmp_path: Path) -> None:
+    assert steps(tmp_path / "many", 400) < 3 * steps(tmp_path / "some", 200)
+
+
+@pytest.mark.parametrize("listings", [1, 6])
+def test_folders_are_not_listed_whenever_another_source_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listings: int
+) -> None:
+    """But they are once all sources that end by themselves have ended: what is there by then is in the run."""
+    seen: list[Path] = []
+    listed = splits._listed
+
+    def spy(source: Any, root: Path) -> list[Path]:
+        seen.append(root)
+        return listed(source, root)
+
+    monkeypatch.setattr(splits, "_listed", spy)
+    app = tw.App("beside")
+    app.source(tw.files(tmp_path), Item, name="files").sink(tw.collect())
+    app.source(tw.iterable([]), Item, name="said").sink(tw.collect())
+    spools = tmp_path / "spools"
+    spool = Spool.of(spools, "said")
+    spool.open()
+    cutter = EpochCutter(app.graph().sources, MemoryLog(), 10, spools, interval_s=1e9 if listings == 1 else 0.0)
+    for _ in range(6):
+        assert cutter.next_epoch(closing=True) is None
+    assert len(seen) == listings
+    write(tmp_path / "late.parquet", 2)
+    spool.mark_end(End())
+    epochs = [cutter.next_epoch(closing=True), cutter.next_epoch(closing=True)]
+    assert [(epoch.tuples, epoch.final) for epoch in epochs if epoch is not None] == [(2, False), (0, True)]

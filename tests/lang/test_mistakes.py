@@ -313,6 +313,7 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: tw.tcp("h", 1, on_error="skipp"), "unknown on_error 'skipp'", "fail, skip", "`skip`"),
     (lambda: tw.tcp("h", 1, listen=untyped(1)), "tcp: bad value of listen", "True or False", None),
     (lambda: tw.tcp("h", 1, retry_s=float("inf")), "tcp: bad retry_s", "seconds", None),
+    (lambda: tw.kafka("h:1", "t", retry_s=0), "kafka: bad retry_s", "seconds", None),
     (lambda: tw.console(rows=0), "console: bad number of rows", "1 or more", None),
     (lambda: tw.App("a").source(untyped("ticks"), Tick), "not a source", "tw.files", None),
     (lambda: tw.App("a").source(untyped(tw.console()), Tick), "not a source", "tw.beacon", "stream.sink(tw.console())"),

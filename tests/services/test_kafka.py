@@ -216,7 +216,7 @@ def test_a_broker_that_is_away(spark: SparkSession, tmp_path: Path) -> None:
 
     writing = tw.App("writing")
     made = writing.source(tw.beacon(lambda i: {"i": i, "tags": []}, count=3), Point)
-    made.sink(tw.kafka(nobody, "points", options=dict(impatient())), name="sent")
+    made.sink(tw.kafka(nobody, "points", options=dict(impatient()), retry_s=0.2), name="sent")
     with pytest.raises(OutputError, match="epoch 0 cannot be delivered to the topic points") as unsent:
         writing.start(spark, follow=False).result()
     assert unsent.value.operator == "sent"

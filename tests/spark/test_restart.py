@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import thalweg as tw
 from tests.engine.test_restart import REFUSALS, STATELESS_CODE, tuples_by_sink
 from tests.small import HOLDING, PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
 from tests.spark.processes import Run
@@ -138,3 +139,25 @@ def test_follow_ends_a_run_whose_final_epoch_was_cut(small: Small, expected: dic
     run_spark(make_plan(small.graph(), degree=2), options, lambda report: None)
     assert small.output() == expected
     assert (small.checkpoint / "ended").exists()
+
+
+class Number(tw.Tuple):
+    i: int
+    k: int
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2)])
+def test_another_degree_without_state(tmp_path: Path, before: int, after: int) -> None:
+    """Spark keeps the number of partitions that the first start had, and the channels share them."""
+    app = tw.App("stateless")
+    numbers = app.source(tw.beacon(lambda i: {"i": i, "k": i % 7}, count=60), Number)
+    numbers.filter(lambda t: t.k != 3).parallel(key="k").sink(tw.collect(), name="out")
+    graph, options = app.graph(), RunOptions(tmp_path / "checkpoint", max_tuples_per_epoch=20, master="local[2]")
+    with pytest.raises(Stop):
+        run_spark(make_plan(graph, degree=before), options, stop_after(0))
+    with pytest.raises(CheckpointError, match="the stateful stages changed") as refused:  # Spark would not have it
+        run_spark(make_plan(graph), options, lambda report: None)
+    assert (refused.value.expected, refused.value.found) == ("one without state", "none")
+    found = run_spark(make_plan(graph, degree=after), options, lambda report: None)
+    assert found.tuples() == [(i, i % 7) for i in range(60) if i % 7 != 3]

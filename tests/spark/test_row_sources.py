@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from tests.test_docs import block
@@ -21,7 +22,7 @@ from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.reference import Reference
-from thalweg.engine.spark import table
+from thalweg.engine.spark import run, table
 from thalweg.engine.spark.connectors import KAFKA_PACKAGE, with_packages
 from thalweg.engine.spark.row_schema import spark_schema
 from thalweg.errors import EngineError, InputError
@@ -96,6 +97,57 @@ def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None
     assert made == list(range(len(made))), "every row once"
     assert len(made) >= 3 * BATCH
     assert sorted(v for (v,) in result.tuples("others")) == [0, 1, 2, 3, 4, 10, 20, 30]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_query_that_somebody_stops_has_not_ended(spark: SparkSession, tmp_path: Path, batches: int) -> None:
+    """Behind its first batch it is asked again, because sources that know no `availableNow` make only one. Later the
+    run stops, and the next start goes on. Either way no window closes before all was read."""
+    files, checkpoint = tmp_path / "files", tmp_path / "checkpoint"
+    for number in range(4):
+        put(files, f"{number}.json", number)
+    frame = spark.readStream.schema("value long, other string").option("maxFilesPerTrigger", 1).json(str(files))
+    app = tw.App("stopped")
+    read = app.source(tw.from_dataframe(frame), Value)
+    read.aggregate(window.tumbling(count=4), total=agg.sum("value")).sink(tw.collect(), name="out")
+    said = spark.conf.get("spark.sql.streaming.noDataProgressEventInterval")
+    running = app.start(spark, checkpoint=checkpoint, follow=False, max_tuples_per_epoch=1)
+    wait_for(lambda: not running.active or len(list(spooled(checkpoint, "read").glob("*.arrow"))) >= batches)
+    for query in spark.streams.active:
+        query.stop()
+    assert spark.conf.get("spark.sql.streaming.noDataProgressEventInterval") == said, "the user's session"
+    wait_for(lambda: not running.active)
+    if running.failure is not None:
+        assert isinstance(running.failure, InputError), running.failure
+        assert running.failure.found == "somebody stopped its query"
+        assert not Checkpoint(checkpoint).log.has_end
+        running = app.start(spark, checkpoint=checkpoint, follow=False)
+    result = running.result()
+    assert (result.tuples(), result.stopped) == ([(6,)], False)
+
+
+def test_our_query_that_somebody_stops_has_not_ended(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in a session of its own, and yet whoever wants to finds it."""
+    started: list[StreamingQuery] = []
+    start_query = run.start_query
+
+    def spy(*arguments: Any) -> StreamingQuery:
+        started.append(start_query(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr(run, "start_query", spy)
+    app = tw.App("stopped")
+    numbers = app.source(tw.beacon(lambda i: {"value": i}, count=8), Value)
+    numbers.aggregate(window.tumbling(count=8), total=agg.sum("value")).sink(tw.collect(), name="out")
+    checkpoint = tmp_path / "checkpoint"
+    running = app.start(spark, checkpoint=checkpoint, follow=False, max_tuples_per_epoch=1)
+    wait_for(lambda: not running.active or len(running.reports) >= 1)
+    started[0].stop()
+    assert running.result().stopped
+    assert not (checkpoint / "ended").exists()
+    assert app.start(spark, checkpoint=checkpoint, follow=False).result().tuples() == [(28,)]
 
 
 def taken(checkpoint: Path) -> dict[str, int]:

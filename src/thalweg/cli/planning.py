@@ -5,17 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
-from thalweg.analysis.safety import check_safety
-from thalweg.analysis.settled import settled
-from thalweg.analysis.verify import verify
 from thalweg.cli.load import load_app
 from thalweg.cli.terminal import err
 from thalweg.engine.planned import Planned, plan_run
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import OPEN
-from thalweg.ir.text import parse_plan
-from thalweg.optimize.passes import Observer, close_degrees
+from thalweg.optimize.passes import Observer, read_plan
 
 
 def graph_of(app: str, params: list[str] | None) -> LogicalGraph:
@@ -37,8 +33,7 @@ def planned_by(
         said = {"--balance": balance, "--fuse": fuse != "all", "--rules": rules != "thalweg"}
         for option in (name for name, given in said.items() if given):
             raise UsageError(f"--plan says all that {option} would", expected=f"--plan or {option}, not both")
-        check_safety(graph)
-        return Planned(close_degrees(verify(parse_plan(_plan_text(file), settled(graph))), degree, buckets))
+        return Planned(read_plan(file.read_text(), graph, degree, buckets))
     groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
     with err.status("counting keys in a sample of the input") if balance else nullcontext():
         return plan_run(
@@ -51,14 +46,6 @@ def planned_by(
             rules=rules,
             observe=observe,
         )
-
-
-def _plan_text(file: Path) -> str:
-    """The file's plan; of all that `explain` prints, that part."""
-    text = file.read_text()
-    if not text.startswith("application "):
-        return text
-    return "plan " + text.partition("\nplan ")[2].partition("\n\n")[0]
 
 
 def degree_of(text: str) -> int:

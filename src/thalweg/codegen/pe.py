@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import keyword
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -31,7 +32,6 @@ from thalweg.ir.operators import (
     Split,
     StreamRef,
     Union,
-    code_fingerprint,
 )
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.program import Program
@@ -47,8 +47,8 @@ from thalweg.runtime import branches, by_value, chains, kernels as k
 
 
 def compile_plan(plan: PhysicalPlan) -> tuple[tuple[Program, ...], ...]:
-    """The programs of a plan, by stage and PE."""
-    facts = _Facts(plan, order_layout(plan.graph), live_attributes(plan.graph))
+    """The programs of a plan, by stage and PE, for one start."""
+    facts = _Facts(plan, order_layout(plan.graph), live_attributes(plan.graph), uuid.uuid4().hex)
     return tuple(
         tuple(_compile(facts, (s, p), pe.operators) for p, pe in enumerate(stage.pes))
         for s, stage in enumerate(plan.stages)
@@ -60,6 +60,7 @@ class _Facts:
     plan: PhysicalPlan
     layout: OrderLayout
     live: Mapping[StreamRef, tuple[str, ...]]
+    start: str
 
 
 def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> Program:
@@ -68,9 +69,6 @@ def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> P
     title = f"pe {place[0]}.{place[1]}"
     source = _Module(facts, place).source(title, list(operators.values()))
     joins = [o for o in operators.values() if isinstance(o, Join)]
-    digest = hashlib.sha256(source.encode())
-    for operator in operators.values():
-        digest.update(repr(operator).encode() if isinstance(operator, Source) else _code(operator).encode())
     return Program(
         name=title,
         source=source,
@@ -92,22 +90,14 @@ def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> P
         wire_columns={w.index: facts.live[w.stream] for w in plan.wires},
         buckets=plan.buckets,
         frame_rows=plan.frame_rows,
-        fingerprint=digest.hexdigest()[:16],
+        fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
+        start=facts.start,
     )
 
 
 def _kept(facts: _Facts, operator: Join) -> set[str]:
     """What a join stores of a right tuple: its live attributes beyond the key."""
     return set(facts.live[operator.inputs[1]]) - set(operator.on)
-
-
-def _code(operator: Operator) -> str:
-    if isinstance(operator, Process):
-        logic = operator.logic
-        return f"{type(logic).__qualname__} {code_fingerprint(type(logic).process)} {sorted(logic.__dict__.items())!r}"
-    function = getattr(operator, "function", None)
-    folds = operator.folds if isinstance(operator, Aggregate) else ()
-    return " ".join([repr(operator.key), *(f.fingerprint() for f in folds), function.fingerprint() if function else ""])
 
 
 class _Module:

@@ -8,13 +8,13 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
 from thalweg.engine.failures import from_document, to_document
 from thalweg.engine.log import InputLog
-from thalweg.engine.manifest import Manifest, check_restart
+from thalweg.engine.manifest import Manifest, check_restart, continued
 from thalweg.engine.moved import refuse_moved
 from thalweg.engine.numbered import NumberedFiles
 from thalweg.engine.report import EpochReport
@@ -84,7 +84,7 @@ class Checkpoint:
                     expected="an empty folder",
                     found=", ".join(strangers[:5]),
                 )
-            write_atomically(file, wanted.to_json())
+            write_atomically(file, wanted.to_json(), named=True)
             return wanted
         manifest = Manifest.from_json(file.read_bytes())
         if (self.folder / "ended").exists():
@@ -93,10 +93,10 @@ class Checkpoint:
                 hint="start anew with another --checkpoint; to go on later, run with --follow",
             )
         check_restart(manifest, wanted)
-        if manifest.stages is None:  # the first start behind a migration
-            manifest = replace(manifest, stages=wanted.stages, plan=wanted.plan)
-            write_atomically(file, manifest.to_json())
-        return manifest
+        going_on = continued(manifest, wanted)
+        if going_on != manifest:
+            write_atomically(file, going_on.to_json(), named=True)
+        return going_on
 
     def take_lock(self) -> None:
         self._lock = (self.folder / "lock").open("w")
@@ -110,7 +110,7 @@ class Checkpoint:
             self._lock.close()
 
     def mark_ended(self) -> None:
-        write_atomically(self.folder / "ended", b"")
+        write_atomically(self.folder / "ended", b"", named=True)
 
     # Progress: one entry per epoch.
 

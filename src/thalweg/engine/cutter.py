@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +16,16 @@ _POLL_S = 0.02
 class EpochCutter:
     """Appends epochs to the input log: looks what each source has, takes it in order, cuts at a number of tuples."""
 
-    def __init__(self, sources: Sequence[Source], log: InputLog, max_tuples: int, spools: Path | None = None) -> None:
-        self.log, self.max_tuples = log, max_tuples
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        log: InputLog,
+        max_tuples: int,
+        spools: Path | None = None,
+        interval_s: float = 0.0,
+    ) -> None:
+        self.log, self.max_tuples, self.interval_s = log, max_tuples, interval_s
+        self._list_at = 0.0
         self.splits = {s.name: make_splits(s, spools) for s in sources}
         self.number = 0
         self.base = 0
@@ -32,9 +41,26 @@ class EpochCutter:
     def backlog(self) -> int:
         return sum(splits.backlog() for splits in self.splits.values())
 
-    def wait_s(self, interval_s: float) -> float:
+    @property
+    def wait_s(self) -> float:
         """How long to wait before the next look: a source that says itself when it ends is looked at often."""
-        return min(_POLL_S, interval_s) if any(s.open for s in self.splits.values()) else interval_s
+        return min(_POLL_S, self.interval_s) if self._may_come else self.interval_s
+
+    @property
+    def _may_come(self) -> bool:
+        return any(s.open for s in self.splits.values())
+
+    def _look(self) -> None:
+        """See what is new. Folders are listed once per interval beside a source that is looked at more often; when all
+        such sources have ended, they are listed behind that: what was there before is in the run."""
+        looked = [s for s in self.splits.values() if s.open]
+        for splits in looked:
+            splits.look()
+        now = time.monotonic()
+        if now >= self._list_at or not self._may_come:
+            self._list_at = now + self.interval_s
+            for splits in [s for s in self.splits.values() if s not in looked]:
+                splits.look()
 
     def next_epoch(self, *, closing: bool, idle: bool = False) -> Epoch | None:
         """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before.
@@ -44,14 +70,13 @@ class EpochCutter:
         if self.ended:
             return None
         everything = list(self.splits.values())
-        for splits in everything:
-            splits.look()
+        self._look()
         # At least one tuple of each source, or a small limit would starve the later ones.
         share = max(1, self.max_tuples // len(everything))
         if closing and any(s.open and s.patient and s.backlog() < share for s in everything):
             return None
         # Asked before the take: an end that is seen only afterwards may have come with more tuples.
-        may_come = any(s.open for s in everything)
+        may_come = self._may_come
         chunks = tuple(c for splits in everything for c in splits.take(share))
         if not chunks and not idle and (may_come or not closing):
             return None

@@ -17,6 +17,8 @@ from thalweg.ir.types import DECIMAL, FLOAT, INT, AttributeType, TupleType
 
 Row = Sequence[str]
 
+KEPT_KEYS = 10_000  # nobody looks at more, and a run of months may see any number
+
 
 class LiveRows:
     """What a table shows, over the epochs of one start."""
@@ -27,6 +29,8 @@ class LiveRows:
         self.tuples = 0
         self.rows: list[Row] = []
         self.by_key: dict[tuple[str, ...], Row] = {}
+        self.kept = max(limit or 0, KEPT_KEYS)
+        self.over = ""  # said where there were more keys than are kept
 
     def add(self, tuples: int, last: Sequence[Row]) -> None:
         """An epoch: how many tuples, and the last ones, or the last of each of its keys."""
@@ -34,11 +38,18 @@ class LiveRows:
         if not self.key:
             self.rows = [*self.rows, *last][-(self.limit or len(self.rows) + len(last)) :]
             return
-        self.by_key.update({tuple(row[i] for i, _ in self.key): row for row in last})
-        self.rows = sorted(self.by_key.values(), key=lambda row: [_order(row[i], kind) for i, kind in self.key])
+        self.by_key.update((self._key(row), row) for row in last)
+        rows = sorted(self.by_key.values(), key=lambda row: [_order(row[i], kind) for i, kind in self.key])
+        self.rows = rows[: self.kept]  # the first ones, so that what is shown is right
+        for row in rows[self.kept :]:
+            self.over = "over "
+            del self.by_key[self._key(row)]
+
+    def _key(self, row: Row) -> tuple[str, ...]:
+        return tuple(row[i] for i, _ in self.key)
 
     def renderable(self, epoch: int) -> RenderableType:
-        what = f"{len(self.by_key):,} keys" if self.key else f"the last {len(self.rows):,}"
+        what = f"{self.over}{len(self.by_key):,} keys" if self.key else f"the last {len(self.rows):,}"
         title = Text(f"{self.name}, epoch {epoch}: {self.tuples:,} tuples, {what}")
         hidden = len(self.rows) - len(self.rows[: self.limit])
         table = Table()
@@ -46,7 +57,7 @@ class LiveRows:
             table.add_column(Text(name))
         for row in self.rows[: self.limit]:
             table.add_row(*map(Text, row))
-        return Group(title, table, *([Text(f"… and {hidden:,} more")] if hidden else []))
+        return Group(title, table, *([Text(f"… and {self.over}{hidden:,} more")] if hidden else []))
 
 
 def _order(text: str, kind: AttributeType) -> tuple[int, Decimal, str]:

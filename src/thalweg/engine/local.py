@@ -75,7 +75,7 @@ class LocalEngine:
 
     def close(self) -> None:
         """Give back what operators made in `setup`."""
-        close_resources([program.fingerprint for stage in self.programs for program in stage])
+        close_resources(program for stage in self.programs for program in stage)
 
     def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
         """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""

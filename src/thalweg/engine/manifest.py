@@ -9,7 +9,7 @@ import json
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,15 @@ def check_restart(old: Manifest, new: Manifest) -> None:
         warnings.warn(change, ThalwegWarning, stacklevel=2)
 
 
+def continued(old: Manifest, new: Manifest) -> Manifest:
+    """What a start that fits goes on with: the old manifest, but for what nothing in the checkpoint depends on."""
+    if old.stages is None:  # the first start behind a migration
+        old = replace(old, stages=new.stages, plan=new.plan)
+    if not old.states:  # nothing lies in any channel: there may be more or fewer of them
+        old = replace(old, channels=new.channels, buckets=new.buckets, labels=new.labels)
+    return old
+
+
 def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
     """Another value is another program: allowed where the state keeps its meaning, like any other change of code."""
     for name in dict.fromkeys([*old.params, *new.params]):
@@ -173,4 +182,4 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
 
 
 def _stages(manifest: Manifest) -> str:
-    return " | ".join(" ".join(stage) for stage in manifest.stages or ()) or "none"
+    return " | ".join(" ".join(stage) or "one without state" for stage in manifest.stages or ()) or "none"

@@ -102,7 +102,7 @@ def _move(
     begin(move)
     carry_over(source, target, epochs, state.epochs)
     target.seed.write(buckets, times)
-    write_atomically(target.folder / "manifest.json", wanted.to_json())
+    write_atomically(target.folder / "manifest.json", wanted.to_json(), named=True)
     finish(move)
     return Migration((source.folder, target.folder), (manifest, wanted), state.epochs, len(epochs), moved)
 

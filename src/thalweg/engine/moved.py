@@ -34,12 +34,12 @@ def read_move(file: Path) -> Move | None:
 
 
 def begin(move: Move) -> None:
-    write_atomically(Path(move.new) / MIGRATING, move.to_json())
+    write_atomically(Path(move.new) / MIGRATING, move.to_json(), named=True)
 
 
 def finish(move: Move) -> None:
     """The new folder is whole: from here on it is the one that counts."""
-    write_atomically(Path(move.old) / MIGRATED, move.to_json())
+    write_atomically(Path(move.old) / MIGRATED, move.to_json(), named=True)
     (Path(move.new) / MIGRATING).unlink()
 
 

@@ -42,12 +42,13 @@ class NumberedFiles:
             return lines[number % self.group] if lines else None
 
     def _lines(self, group: int) -> list[bytes]:
-        if self._known is None or self._known[0] != group:
+        known = self._known  # another thread may read another group
+        if known is None or known[0] != group:
             try:
-                self._known = group, self._grouped(group).read_bytes().splitlines()
+                known = self._known = group, self._grouped(group).read_bytes().splitlines()
             except FileNotFoundError:
                 return []
-        return self._known[1]
+        return known[1]
 
     def after(self, first: int) -> Iterator[bytes]:
         """From this number on, as far as they are there."""
@@ -56,9 +57,10 @@ class NumberedFiles:
             yield found
             number += 1
             # Where one came from its group, so do the others: they need not be looked for one by one.
-            if self._known is not None and self._known[0] == (number - 1) // self.group:
-                yield from self._known[1][number % self.group or self.group :]
-                number = (self._known[0] + 1) * self.group
+            known = self._known
+            if known is not None and known[0] == (number - 1) // self.group:
+                yield from known[1][number % self.group or self.group :]
+                number = (known[0] + 1) * self.group
 
     def last(self) -> bytes | None:
         """The one with the greatest number."""
@@ -108,7 +110,7 @@ class NumberedFiles:
                 present = [line for line in lines if line is not None]
                 if len(present) < self.group:
                     return  # a hole: whoever needs what is missing will say so
-                write_atomically(self._grouped(group), b"\n".join(present) + b"\n")
+                write_atomically(self._grouped(group), b"\n".join(present) + b"\n", named=True)
             for number in members:
                 self._single(number).unlink(missing_ok=True)
 

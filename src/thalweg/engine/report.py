@@ -175,6 +175,22 @@ def added(a: EpochReport, b: EpochReport) -> EpochReport:
     )
 
 
+@dataclass(slots=True)
+class Tally:
+    """The epochs of a start put together: a run of months keeps no more of them."""
+
+    epochs: int = 0
+    all: EpochReport | None = None  # as one
+
+    def add(self, report: EpochReport) -> None:
+        self.epochs += 1
+        self.all = report if self.all is None else added(self.all, report)
+
+    @property
+    def final(self) -> bool:
+        return self.all is not None and self.all.final
+
+
 _NONE = PETime(0.0)
 Number = TypeVar("Number", int, float)
 

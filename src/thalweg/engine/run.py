@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from thalweg.engine.local import LocalEngine
 from thalweg.engine.loops import stored_feedback
 from thalweg.engine.manifest import Manifest, make_manifest
 from thalweg.engine.parallel.engine import ParallelEngine
-from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.report import Tally, operator_counts, pe_times
 from thalweg.engine.retain import Retention
 from thalweg.engine.rows import check_without_spark
 from thalweg.engine.sink_console import ConsoleSink
@@ -146,19 +145,17 @@ def _check_ends(graph: LogicalGraph) -> None:
             )
 
 
-def result(
-    plan: PhysicalPlan, run: Opened, reports: list[EpochReport], seconds: float, *, stopped: bool = False
-) -> RunResult:
+def result(plan: PhysicalPlan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     return RunResult(
-        epochs=len(reports),
-        tuples_in=sum(r.tuples_in for r in reports),
-        tuples_out={name: sum(r.tuples_out[name] for r in reports) for name in run.sinks},
+        epochs=tally.epochs,
+        tuples_in=0 if tally.all is None else tally.all.tuples_in,
+        tuples_out={name: 0 if tally.all is None else tally.all.tuples_out[name] for name in run.sinks},
         seconds=seconds,
         collected={name: sink.read() for name, sink in kept.items()},
         types={name: sink.tuple_type for name, sink in kept.items()},
         stopped=stopped,
-        left_out=dict(sum((Counter(r.left_out) for r in reports), Counter())),
+        left_out={} if tally.all is None else tally.all.left_out,
     )
 
 
@@ -182,8 +179,8 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
         engine = stack.enter_context(closing(_engine(plan, state, options)))
-        cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools)
-        reports: list[EpochReport] = []
+        cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools, options.interval_s)
+        tally = Tally()
         retention = Retention(run.checkpoint, sources, options.keep_epochs)
         loops = [loop.name for loop in plan.graph.loops]
         ended = False
@@ -198,7 +195,7 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
                 break
             if epoch is None:
                 check_feeders()
-                options.stop.sleep(cutter.wait_s(options.interval_s))
+                options.stop.sleep(cutter.wait_s)
                 continue
             options.stop.epoch, sinks = number, Laps()
             with laps.part("run"):
@@ -210,28 +207,27 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
             with laps.part("commit"):
                 snapshots.commit(number)
             seconds = laps.elapsed()
-            reports.append(
-                EpochReport(
-                    number,
-                    epoch.final,
-                    epoch.tuples,
-                    out,
-                    round(seconds, 6),
-                    cutter.backlog(),
-                    operators=operator_counts(plan.graph, engine.counts, epoch),
-                    pes=pe_times(engine.counts.spent),
-                    parts=laps.parts(seconds),
-                    sinks=rounded(sinks.seconds),
-                    state_bytes=sum(len(data) for held in engine.state.values() for data in held.values()),
-                )
+            report = EpochReport(
+                number,
+                epoch.final,
+                epoch.tuples,
+                out,
+                round(seconds, 6),
+                cutter.backlog(),
+                operators=operator_counts(plan.graph, engine.counts, epoch),
+                pes=pe_times(engine.counts.spent),
+                parts=laps.parts(seconds),
+                sinks=rounded(sinks.seconds),
+                state_bytes=sum(len(data) for held in engine.state.values() for data in held.values()),
             )
-            run.checkpoint.report(reports[-1])
+            run.checkpoint.report(report)
+            tally.add(report)
             options.stop.epoch = None
             run.show(number, options)
-            watch(reports[-1])
+            watch(report)
             retention.committed(number)
             number += 1
             ended = epoch.final
         if ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, reports, time.monotonic() - started, stopped=not ended)
+        return result(plan, run, tally, time.monotonic() - started, stopped=not ended)

@@ -14,8 +14,9 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from thalweg.engine.lines import json_rows_of
+from thalweg.engine.retry import deliver
 from thalweg.engine.rows import revealed
-from thalweg.errors import EngineError, InternalError, OutputError
+from thalweg.errors import EngineError, InternalError
 from thalweg.ir.operators import Sink
 from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.textforms import to_json
@@ -26,6 +27,10 @@ from thalweg.runtime.frame import Frame
 RUN, EPOCH, ROW = "thalweg-run", "thalweg-epoch", "thalweg-row"
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", _HEADERS)])
+
+
+class _Unsent(Exception):
+    """What the connector said when it gave up; it has timeouts and retries of its own."""
 
 
 class KafkaSink:
@@ -51,22 +56,27 @@ class KafkaSink:
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         if frame is None or len(frame) == 0:
             return 0
-        if self.write_rows is None:
-            raise InternalError("a Kafka sink without Spark", operator=self.sink.name)
         options = revealed(self.kafka.options)
         options |= {"kafka.bootstrap.servers": self.kafka.servers, "topic": self.kafka.topic, "includeHeaders": "true"}
-        try:
-            self.write_rows(self._records(epoch, frame), "kafka", options)
-        except EngineError as error:
-            raise OutputError(
-                f"epoch {epoch} cannot be delivered to {self.kafka.shown}",
-                operator=self.sink.name,
-                where=self.sink.where,
-                expected="brokers that acknowledge it",
-                found=error.found,
-                hint="nothing is lost: start again on the same checkpoint, and this epoch is sent again",
-            ) from error
+        records = self._records(epoch, frame)
+        deliver(
+            lambda: self._send(records, options),
+            sink=self.sink,
+            epoch=epoch,
+            to=self.kafka.shown,
+            retry_s=self.kafka.retry_s,
+            expected=f"brokers that acknowledge it within {self.kafka.retry_s:g} s",
+            is_temporary=lambda error: isinstance(error, _Unsent),
+        )
         return len(frame)
+
+    def _send(self, records: pa.Table, options: Mapping[str, str]) -> None:
+        if self.write_rows is None:
+            raise InternalError("a Kafka sink without Spark", operator=self.sink.name)
+        try:
+            self.write_rows(records, "kafka", options)
+        except EngineError as error:
+            raise _Unsent(error.found) from error
 
     def _records(self, epoch: int, frame: Frame) -> pa.Table:
         run = json.loads((self.checkpoint / "manifest.json").read_bytes())["run"]

@@ -49,7 +49,7 @@ class SinkWriter(Protocol):
 
 
 class FileSink:
-    """One file per epoch, whole or not at all. An epoch that is run again writes the same file again."""
+    """One file per epoch, whole or not at all. An epoch that is run again leaves the file that it wrote before."""
 
     def __init__(self, folder: Path, format: str, tuple_type: TupleType) -> None:
         self.folder, self.format, self.tuple_type = folder, format, tuple_type
@@ -76,7 +76,7 @@ class FileSink:
             )
         for path in ours:
             path.unlink()
-        write_atomically(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode())
+        write_atomically(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode(), named=True)
         remove_leftovers(self.folder)
 
     def _file(self, epoch: int) -> Path:
@@ -85,10 +85,15 @@ class FileSink:
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         """The epoch's tuples; how many there were."""
         if frame is not None:
-            write_atomically(self._file(epoch), self._encode(frame))
+            self._put(self._file(epoch), self._encode(frame))
         if final:
-            write_atomically(self.folder / _DONE, b"")
+            write_atomically(self.folder / _DONE, b"", named=True)
         return 0 if frame is None else len(frame)
+
+    def _put(self, file: Path, data: bytes) -> None:
+        """Whoever reads these files knows each by its time of change too: one that says just this stays as it is."""
+        if not (file.exists() and file.read_bytes() == data):
+            write_atomically(file, data, named=True)
 
     def show(self, epoch: int, out: TextIO) -> None:
         """Files are looked at where they are."""

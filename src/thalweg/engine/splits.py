@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,27 +43,33 @@ STORED = {b"thalweg": b"stored"}  # marks a column of pickled values, in files t
 
 
 class Pending:
-    """What of one source waits for an epoch: splits in order, the first of them perhaps begun."""
+    """What of one source waits for an epoch: splits in order, the first of them perhaps begun. There may be very many:
+    none of this but `take` goes through them."""
 
     def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
+        self._chunks: OrderedDict[str, Chunk] = OrderedDict()  # by path
+        self.tuples = 0
+
+    def add(self, chunk: Chunk) -> None:
+        self._chunks[chunk.path] = chunk
+        self.tuples += chunk.stop - chunk.start
 
     def took(self, chunk: Chunk) -> None:
         """An epoch took this: what is left of its split stays."""
-        self.chunks = [c for c in self.chunks if c.path != chunk.path]
+        waited = self._chunks.pop(chunk.path, None)
+        if waited is not None:
+            self.tuples -= waited.stop - waited.start
         if chunk.stop < chunk.rows:
-            self.chunks.insert(0, replace(chunk, start=chunk.stop, stop=chunk.rows))
+            self.add(replace(chunk, start=chunk.stop, stop=chunk.rows))
+            self._chunks.move_to_end(chunk.path, last=False)
 
     def take(self, limit: int) -> Iterator[Chunk]:
-        for chunk in self.chunks:
+        for chunk in self._chunks.values():
             if limit <= 0:
                 return
             stop = min(chunk.stop, chunk.start + limit)
             limit -= stop - chunk.start
             yield replace(chunk, stop=stop)
-
-    def tuples(self) -> int:
-        return sum(c.stop - c.start for c in self.chunks)
 
 
 class FileSplits:
@@ -73,7 +80,7 @@ class FileSplits:
 
     def __init__(self, source: Source, endpoint: Files) -> None:
         self.source, self.endpoint = source, endpoint
-        self.known: dict[str, Chunk] = {}  # by path, as last taken
+        self.known: dict[str, Chunk] = {}  # by path, as last taken, or as it was found
         self.pending = Pending()
 
     def took(self, chunk: Chunk) -> None:
@@ -84,23 +91,19 @@ class FileSplits:
         return self.pending.take(limit)
 
     def backlog(self) -> int:
-        return self.pending.tuples()
+        return self.pending.tuples
 
     def look(self) -> None:
-        pending = {c.path for c in self.pending.chunks}
         for path, size, modified_ns in _files(self.source, self.endpoint):
             known = self.known.get(path)
             if known is not None and (known.size, known.modified_ns) != (size, modified_ns):
                 raise changed(known, size, modified_ns)
-            if known is None and path not in pending:
-                split = len(self.known) + len([c for c in self.pending.chunks if c.path not in self.known])
-                if (rows := self._count(path)) is None:
-                    continue
-                chunk = Chunk(self.source.name, split, path, 0, rows, rows, size, modified_ns)
-                if rows == 0:
-                    self.known[path] = chunk
-                else:
-                    self.pending.chunks.append(chunk)
+            if known is not None or (rows := self._count(path)) is None:
+                continue
+            chunk = Chunk(self.source.name, len(self.known), path, 0, rows, rows, size, modified_ns)
+            self.known[path] = chunk
+            if rows:
+                self.pending.add(chunk)
 
     def _count(self, path: str) -> int | None:
         """None: it was deleted since the folder was listed, and is as good as never there."""

@@ -106,7 +106,7 @@ class Spool:
         before = self.dropped()
         tuples = sum(count_arrow_rows(str(self.file(number))) for number in range(before.files, files))
         now = Dropped(files, before.tuples + tuples)
-        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode())
+        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode(), named=True)
         self._delete(now)
 
     def _delete(self, dropped: Dropped) -> None:
@@ -146,7 +146,7 @@ class SpoolSplits:
         while (file := self.spool.file(self.files)).exists():
             stat, rows = file.stat(), count_arrow_rows(str(file))
             if rows:  # a batch of a feeding query may be empty
-                self.pending.chunks.append(
+                self.pending.add(
                     Chunk(self.source.name, self.files, str(file), 0, rows, rows, stat.st_size, stat.st_mtime_ns)
                 )
             self.files += 1
@@ -157,9 +157,9 @@ class SpoolSplits:
 
     def take(self, limit: int) -> Iterator[Chunk]:
         """An error stands behind all that came before it: epochs take that first."""
-        if not self.pending.chunks and self.end is not None and self.end.error is not None:
+        if not self.pending.tuples and self.end is not None and self.end.error is not None:
             raise self.end.error
         return self.pending.take(limit)
 
     def backlog(self) -> int:
-        return self.pending.tuples()
+        return self.pending.tuples

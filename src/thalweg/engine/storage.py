@@ -37,19 +37,23 @@ def writing(folder: Path) -> Iterator[None]:
         raise cannot_write(folder, error.strerror or str(error)) from error
 
 
-def write_atomically(file: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write beside, force to disk (unless losing the file in a power cut does no harm), rename."""
+def write_atomically(file: Path, data: bytes, *, durable: bool = True, named: bool = False) -> None:
+    """Write beside, force to disk (unless losing the file in a power cut does no harm), rename. `named`: the name is
+    forced to disk, too, which costs as much again. For what others go by, or delete something for, once it is there."""
     beside = _write_beside(file, data, durable=durable)
     with writing(file.parent):
         beside.replace(file)
+        if named:
+            _force_names(file.parent)
 
 
 def create_atomically(file: Path, data: bytes) -> None:
-    """The same for a file that must not be there yet: FileExistsError if another process was first."""
+    """The same, with its name, for a file that must not be there yet: FileExistsError if another process was first."""
     beside = _write_beside(file, data, durable=True)
     try:
         with writing(file.parent):
             os.link(beside, file)
+            _force_names(file.parent)
     finally:
         beside.unlink()
 
@@ -68,6 +72,17 @@ def _write_beside(file: Path, data: bytes, *, durable: bool) -> Path:
             beside.unlink(missing_ok=True)  # half a file on a full disk would be in the way
             raise
     return beside
+
+
+def _force_names(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # there are file systems that cannot do it
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def is_leftover(file: Path) -> bool:

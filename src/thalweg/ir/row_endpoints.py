@@ -45,6 +45,7 @@ class Kafka:
     on_error: str = "fail"
     record: tuple[str, ...] = ()  # attributes that come from the record, not from its value
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    retry_s: float = 180.0  # of a sink: longer than the connector tries by itself
 
     @property
     def shown(self) -> str:

@@ -98,8 +98,8 @@ def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphEr
 
 
 def unordered(self: Stream) -> Stream:
-    """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order. State behind it still
-    gets the tuples of each key in theirs."""
+    """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order, unless an epoch that
+    runs again must repeat it (files, Kafka, TCP). State behind it still gets the tuples of each key in theirs."""
     held = self.app._hints.get(self.ref.operator)
     ports = {self.ref.port, *(held.unordered if held is not None else ())}
     return _hinted(self, call_place(user_frame()), "unordered", unordered=tuple(sorted(ports)))

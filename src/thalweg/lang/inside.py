@@ -36,7 +36,7 @@ class Running(Protocol):
 
     @property
     def reports(self) -> Sequence[Any]:
-        """What each epoch did, so far."""
+        """What each of the last epochs did."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if it did not come in so many seconds. Raises what ended the run."""

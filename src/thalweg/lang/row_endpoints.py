@@ -11,7 +11,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.operators import POLICIES, Function
 from thalweg.ir.row_endpoints import RECORD, Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import BYTES, STR, AttributeType, TupleType
-from thalweg.lang.check import one_of, require
+from thalweg.lang.check import one_of, positive, require
 from thalweg.lang.endpoints import check_export
 from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.secret import Secret
@@ -53,12 +53,14 @@ def kafka(
     on_error: str = "fail",
     record: Iterable[str] = (),
     options: Mapping[str, object] | None = None,
+    retry_s: float = 180.0,
 ) -> Kafka:
     """A topic of Kafka's, read and written by Spark's connector.
 
     As a source: `value` says how the tuple is in the record's value (json: an object with the attributes; raw or text:
     the attribute `value`), `key` how the attribute `key` is in its key, `record` which attributes come from the record
-    itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute that becomes the record's key.
+    itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute that becomes the record's key, and
+    an epoch that is not acknowledged is sent again for `retry_s` seconds.
     """
     require(isinstance(servers, str) and servers != "", "kafka: bad servers", '"host:port", or several', servers)
     require(isinstance(topic, str), "kafka: bad topic", "a topic's name", topic)
@@ -69,7 +71,8 @@ def kafka(
     parts = (record,) if isinstance(record, str) else tuple(record)
     for part in parts:
         one_of("part of a record", part, tuple(RECORD))
-    return Kafka(servers, topic, key, value, starting, on_error, parts, _options("kafka", options or {}))
+    require(positive(retry_s), "kafka: bad retry_s", "seconds, more than 0", retry_s)
+    return Kafka(servers, topic, key, value, starting, on_error, parts, _options("kafka", options or {}), retry_s)
 
 
 def _options(what: str, options: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:

@@ -27,8 +27,6 @@ class Decode:
             self.inside = TupleType(tuple_type.name, tuple((n, k) for n, k in tuple_type.attributes if n not in taken))
         else:
             self.value = Whole(kafka.value, VALUE, tuple_type.kind(VALUE))
-        # Compiled code is kept by the fingerprints of its functions, and this function is what it was set to.
-        self.__qualname__ = f"Decode({kafka.key!r}, {kafka.value!r}, {self.record!r}, {tuple_type.attributes!r})"
 
     def __call__(self, record: Any) -> dict[str, Any]:
         found = {name: getattr(record, name) for name in self.record}

@@ -11,6 +11,7 @@ from thalweg.analysis.settled import settled
 from thalweg.analysis.verify import verify
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.ir.text import parse_plan
 from thalweg.optimize.balance import Assign, Balance
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.fuse import Fuse, one_by_one
@@ -71,6 +72,14 @@ def make_plan(
     plan = run_passes(one_by_one(graph, frame_rows), passes, observe)
     check_hints(plan)
     return plan
+
+
+def read_plan(text: str, graph: LogicalGraph, degree: int, buckets: int | None = None) -> PhysicalPlan:
+    """A verified plan from its text, or from all that `explain` prints, of a graph that can be run by any."""
+    check_safety(graph)
+    if text.startswith("application "):
+        text = "plan " + text.partition("\nplan ")[2].partition("\n\n")[0]
+    return close_degrees(verify(parse_plan(text, settled(graph))), degree, buckets)
 
 
 def close_degrees(plan: PhysicalPlan, degree: int, buckets: int | None = None) -> PhysicalPlan:

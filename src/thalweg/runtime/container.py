@@ -279,7 +279,7 @@ class Container(Aggregating):
         """The object of an operator without state."""
         if operator.name not in self.lone:
             self.lone[operator.name] = fresh(operator.logic)
-            self.lone[operator.name].resource = resource_of(self.program.fingerprint, operator.name, operator.logic)
+            self.lone[operator.name].resource = resource_of(self.program, operator)
         return self.lone[operator.name]
 
     def emit(self, wire: int, frame: Frame | None) -> None:

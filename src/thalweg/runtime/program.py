@@ -20,7 +20,7 @@ from thalweg.runtime.frame import Frame
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled PE, as it travels to its worker. The fingerprint names its content."""
+    """A compiled PE, as it travels to its worker. The fingerprint names its source text."""
 
     name: str
     source: str
@@ -37,6 +37,7 @@ class Program:
     buckets: int
     frame_rows: int
     fingerprint: str
+    start: str  # names the start for which it was compiled
 
     @property
     def stateful(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from thalweg.errors import CheckpointError
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
 from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
+from thalweg.runtime.program import Program
 from thalweg.runtime.ranks import key_rank
 
 
@@ -112,18 +113,21 @@ class ObjectTable:
             ) from None
 
 
-_resources: dict[tuple[str, str], tuple[Logic, Any]] = {}
+_resources: dict[tuple[str, str], tuple[Logic, Any]] = {}  # by start and operator
 
 
-def resource_of(program: str, name: str, logic: Logic) -> Any:
-    """What `setup` made for this operator in this worker."""
-    if (program, name) not in _resources:
-        _resources[program, name] = logic, logic.setup()
-    return _resources[program, name][1]
+def resource_of(program: Program, operator: Process) -> Any:
+    """What `setup` made for this operator in this worker, at this start: workers may live on into the next one, whose
+    `setup` may say something else."""
+    place = program.start, operator.name
+    if place not in _resources:
+        _resources[place] = operator.logic, operator.logic.setup()
+    return _resources[place][1]
 
 
-def close_resources(programs: Sequence[str]) -> None:
+def close_resources(programs: Iterable[Program]) -> None:
     """Give back what `setup` made for these programs in this worker."""
-    for place in [p for p in _resources if p[0] in programs]:
-        logic, resource = _resources.pop(place)
-        logic.close(resource)
+    for place in [(program.start, name) for program in programs for name in program.operators]:
+        if place in _resources:
+            logic, resource = _resources.pop(place)
+            logic.close(resource)

@@ -21,5 +21,5 @@ def tables_of(program: Program) -> dict[str, Stored]:
         elif isinstance(operator, Process) and operator.by is not None:
             inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
             types = type_table([*program.input_types[name], *operator.outputs, *inner])
-            made[name] = ObjectTable(operator, types, resource_of(program.fingerprint, name, operator.logic))
+            made[name] = ObjectTable(operator, types, resource_of(program, operator))
     return made

@@ -53,7 +53,7 @@ class Worker:
     def _load(self, job: Job | None) -> None:
         before, self.job = self.job, job
         if before is not None:
-            close_resources([program.fingerprint for stage in before.programs for program in stage])
+            close_resources(program for stage in before.programs for program in stage)
 
     def _begin(self, begun: Begin) -> list[Sent]:
         assert self.job is not None

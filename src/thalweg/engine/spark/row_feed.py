@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.feed import Stopped, _room
@@ -28,6 +29,8 @@ from thalweg.ir.operators import Source
 from thalweg.ir.row_endpoints import ROWS, Kafka
 
 _ROOM_POLL_S, _TRIGGER = 0.02, "200 milliseconds"
+_IDLE_SAID = "spark.sql.streaming.noDataProgressEventInterval"
+_setting = threading.Lock()
 _PLACE = ("topic", "partition", "offset")  # the order of a topic's records
 
 
@@ -42,7 +45,10 @@ class RowFeeder:
         self.failure: ThalwegError | None = None  # what could not even be written into the spool
         self._stopped = threading.Event()
         self._broken: ThalwegError | None = None
+        self._batches = 0  # of this query
+        self._left = False  # it was stopped while a batch was at work
         self._query: StreamingQuery | None = None
+        self._again: Callable[[], StreamingQuery]
         self._thread: threading.Thread | None = None
 
     def start(self, rows: DataFrame, name: str, checkpoint: Path, *, follow: bool) -> None:
@@ -53,9 +59,15 @@ class RowFeeder:
             writer = rows.writeStream.foreachBatch(self._write).queryName(name)
             writer = writer.option("checkpointLocation", str(checkpoint))
             timed = writer.trigger(processingTime=_TRIGGER) if follow else writer.trigger(availableNow=True)
-            self._query = timed.start()
+            self._query = self._begin(rows, timed)
+            self._again = lambda: self._begin(rows, timed)
         self._thread = threading.Thread(target=self._watch, args=(rows, follow), daemon=True)
         self._thread.start()
+
+    def _begin(self, rows: DataFrame, writer: DataStreamWriter) -> StreamingQuery:
+        self._batches = 0
+        with _idleness_said(rows.sparkSession):
+            return writer.start()
 
     def stop(self) -> None:
         """Afterwards nothing is written any more. Before Spark is asked: it waits for a batch that waits for room."""
@@ -71,6 +83,8 @@ class RowFeeder:
         except ThalwegError as error:
             self._broken = error
             raise
+        self._batches += 1
+        self._left = self._query is not None and not self._query.isActive
 
     def _append(self, rows: DataFrame, batch: int) -> None:
         if batch < self.files:
@@ -111,7 +125,7 @@ class RowFeeder:
         try:
             if self._query is None:
                 self._write(rows, 0)
-            elif not self._query.awaitTermination() and follow:
+            elif self._was_stopped(self._query, follow):
                 problem = self._failed("somebody stopped its query")
         except Stopped:
             return
@@ -123,6 +137,26 @@ class RowFeeder:
             self.spool.mark_end(End(problem))
         except (OSError, StorageError) as error:
             self.failure = problem or self._cannot(error)
+
+    def _was_stopped(self, query: StreamingQuery, follow: bool) -> bool:
+        """Wait for its end; whether it has not read all. Spark says the same of a query that has and of one that was
+        stopped. But one that has read all looked for more, found nothing, and said so. Only where its source does not
+        know `availableNow` it makes one batch and does not look: then we do, by another one."""
+        query.awaitTermination()
+        if follow or self._left:
+            return True
+        if self._batches == 1 and not self._found_nothing(query) and not self._stopped.is_set():
+            self._query = query = self._again()
+            if self._stopped.is_set():
+                query.stop()  # whoever stopped us did not know of it
+            query.awaitTermination()
+            return self._left or not (self._found_nothing(query) or self._batches == 1)
+        return not self._found_nothing(query)
+
+    def _found_nothing(self, query: StreamingQuery) -> bool:
+        """Said last, in the name of the batch that would come."""
+        last = query.lastProgress
+        return last is not None and last["batchId"] >= self.files
 
     def _cannot(self, error: Exception) -> ThalwegError:
         if isinstance(error, StorageError):
@@ -138,6 +172,18 @@ class RowFeeder:
             found=found,
             hint="start again: what was read is kept, and the query goes on behind it",
         )
+
+
+@contextmanager
+def _idleness_said(session: SparkSession) -> Iterator[None]:
+    """A query that is started in the block says at once that it found nothing. Its session may be the user's."""
+    with _setting:
+        before = session.conf.get(_IDLE_SAID, None)
+        session.conf.set(_IDLE_SAID, "0")
+        try:
+            yield
+        finally:
+            session.conf.unset(_IDLE_SAID) if before is None else session.conf.set(_IDLE_SAID, before)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from thalweg.codegen.pe import compile_plan
 from thalweg.engine.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.feed import feeding
 from thalweg.engine.inputs import readers
-from thalweg.engine.report import operator_counts, pe_times
+from thalweg.engine.report import Tally, operator_counts, pe_times
 from thalweg.engine.retain import Retention
 from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.sinks import make_sinks, write_epoch
@@ -63,18 +63,18 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: Sp
             all_feeding(spark, plan.graph, run.checkpoint, options) as check_feeders,
         ):
             started = time.monotonic()
-            reports: list[EpochReport] = []
+            tally = Tally()
             if not options.stop.requested:
                 endless = waits(plan.graph, run.checkpoint, options)
                 with deployed(spark, plan.graph, run.checkpoint):
                     query = start_query(spark, plan, options, run)
-                reports = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
+                tally = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
             seconds = time.monotonic() - started
-        # Without --follow a query that ends by itself has run its final epoch, now or before a crash.
-        ended = bool(reports and reports[-1].final) or not (options.follow or options.stop.requested)
+        # The final epoch was run now, or before a crash. A query that somebody stopped has not come so far.
+        ended = run.checkpoint.log.has_end and first + tally.epochs not in run.checkpoint.log
         if ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, reports, seconds, stopped=not ended)
+        return result(plan, run, tally, seconds, stopped=not ended)
 
 
 @contextmanager
@@ -226,10 +226,10 @@ def _follow(
     graph: LogicalGraph,
     *,
     endless: bool,
-) -> list[EpochReport]:
+) -> Tally:
     """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
     is not endless ends by itself then."""
-    reports: list[EpochReport] = []
+    tally = Tally()
     retention = Retention(run.checkpoint, graph.sources, options.keep_epochs)
     settled = False
     try:
@@ -238,32 +238,32 @@ def _follow(
             time.sleep(_POLL_S)
             check_feeders()
             if options.stop.requested and run.manifest.first_epoch not in run.checkpoint.log:
-                return reports  # there was no epoch yet, and none is in progress
+                return tally  # there was no epoch yet, and none is in progress
             if options.stop.requested and not run.checkpoint.is_to_stop:
                 run.checkpoint.ask_to_stop()
                 if endless:
                     query.processAllAvailable()  # until Spark has committed the epoch in progress
                     settled = True
             active = query.isActive  # looked up before the reports: the last one is there when the query has ended
-            for report in _reports(query, run, first + len(reports), complete=active):
-                reports.append(report)
+            for report in _reports(query, run, first + tally.epochs, complete=active):
+                tally.add(report)
                 run.show(report.epoch, options)
                 watch(report)
                 retention.committed(report.epoch)
-            number = first + len(reports)
+            number = first + tally.epochs
             options.stop.epoch = number if number in run.checkpoint.log else None
-            if active and reports and reports[-1].final:
+            if active and tally.final:
                 query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
-                return reports
+                return tally
             if settled:
-                return reports
+                return tally
         query.awaitTermination()
     except StreamingQueryException as error:
         notes = Notes.of(run.checkpoint.folder)
         raise run.checkpoint.failure() or query_error(error, run.checkpoint.folder, notes, graph) from error
     finally:
         query.stop()
-    return reports
+    return tally
 
 
 def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:

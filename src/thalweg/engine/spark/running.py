@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -15,13 +16,15 @@ from thalweg.engine.spark.run import run_spark
 from thalweg.errors import InternalError
 from thalweg.ir.plan import PhysicalPlan
 
+KEPT_REPORTS = 1_000  # a run of months has millions
+
 
 class SparkRunning:
     """A thread of the driver that does what `thalweg run` does. The user's session stays as it is."""
 
     def __init__(self, plan: PhysicalPlan, options: RunOptions, spark: SparkSession) -> None:
         self._plan, self._options, self._spark = plan, options, spark
-        self._reports: list[EpochReport] = []
+        self._reports: deque[EpochReport] = deque(maxlen=KEPT_REPORTS)
         self._result: RunResult | None = None
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"thalweg {plan.graph.name}", daemon=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from thalweg.engine.storage import write_atomically
 
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
 _PATH = "PYTHONPATH"
+_starting = threading.Lock()  # the environment is the whole process's: of several applications one starts at a time
 
 
 @contextmanager
@@ -33,15 +35,16 @@ def shipped(spark: SparkSession, codes: Mapping[str, Sequence[CodeFile]], folder
     archives = [pack(code, folder, name) for name, code in codes.items() if code]
     _remove_others(folder, archives)
     environment = spark.sparkContext.environment
-    before = dict(environment)
-    if archives:
-        known = [before[_PATH]] if before.get(_PATH) else []
-        environment[_PATH] = os.pathsep.join([*map(str, archives), *known])
-    try:
-        yield
-    finally:
-        environment.clear()
-        environment.update(before)
+    with _starting:
+        before = dict(environment)
+        if archives:
+            known = [before[_PATH]] if before.get(_PATH) else []
+            environment[_PATH] = os.pathsep.join([*map(str, archives), *known])
+        try:
+            yield
+        finally:
+            environment.clear()
+            environment.update(before)
 
 
 def pack(code: Sequence[CodeFile], folder: Path, name: str) -> Path:

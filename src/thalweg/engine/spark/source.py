@@ -28,6 +28,7 @@ from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.program import Program
+from thalweg.runtime.records import close_resources
 
 FORMAT = "thalweg"
 _POLL_S = 0.1
@@ -132,7 +133,8 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if logged is not None:
             return logged
         if self._cutter is None:
-            self._cutter = EpochCutter(self.job.sources, checkpoint.log, self.job.max_tuples, checkpoint.spools)
+            job = self.job
+            self._cutter = EpochCutter(job.sources, checkpoint.log, job.max_tuples, checkpoint.spools, job.interval_s)
         until = time.monotonic() + self.job.interval_s
         idle = bool(self._fed(number - 1))
         closing = not self.job.follow
@@ -144,7 +146,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return epoch
             if time.monotonic() >= until and number > self.job.first_epoch:  # Spark takes the first answer for an epoch
                 break
-            self._wait(checkpoint, self._cutter.wait_s(self.job.interval_s))
+            self._wait(checkpoint, self._cutter.wait_s)
         return None
 
     def _wait(self, checkpoint: Checkpoint, seconds: float) -> None:
@@ -197,6 +199,8 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield batch(error_row(found, partition.index, job.labels[0]))
         for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
+        if partition.pulse.final:
+            close_resources([job.program])
         if partition.index == 0:
             for label in job.labels:
                 yield batch(partition.pulse.row(label))

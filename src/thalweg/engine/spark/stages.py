@@ -79,7 +79,7 @@ class StatefulPE(StatefulProcessor):
         except ThalwegError as error:
             sent = [error_row(error, channel, label)]
         if end is not None:
-            close_resources([self.program.fingerprint])  # Spark says no more when a query, or a worker, ends
+            close_resources([self.program])  # Spark says no more when a query, or a worker, ends
         out = [*sent, *passed_rows(passed, label), *beside]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
@@ -103,7 +103,7 @@ def stateless(
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
                     if stream == PULSE and Pulse.read(content).final:
-                        close_resources([program.fingerprint])
+                        close_resources([program])
                     yield label, stream, content
                     continue
                 parcel = Parcel(labels.index(label), stream, content)

@@ -1,0 +1,30 @@
+"""What a run keeps of its epochs."""
+
+from __future__ import annotations
+
+import gc
+
+import thalweg as tw
+from thalweg.engine.report import EpochReport
+from thalweg.engine.run import RunOptions, run_local
+from thalweg.optimize.passes import make_plan
+
+
+class Number(tw.Tuple):
+    i: int
+
+
+def test_a_run_adds_its_epochs_up_and_keeps_none() -> None:
+    app = tw.App("many_epochs")
+    numbers = app.source(tw.beacon(lambda i: {"i": i}, count=40), Number)
+    numbers.filter(lambda t: t.i % 2 == 0).sink(tw.none(), name="out")
+    alive: list[int] = []
+
+    def watch(report: EpochReport) -> None:
+        gc.collect()
+        alive.append(sum(isinstance(thing, EpochReport) for thing in gc.get_objects()))
+
+    result = run_local(make_plan(app.graph()), RunOptions(max_tuples_per_epoch=1), watch)
+    assert (result.epochs, result.tuples_in, result.tuples_out) == (41, 40, {"out": 20})
+    assert len(alive) == 41
+    assert max(alive) <= alive[0] + 1, "the epoch's own, and what they add up to"
