@@ -152,3 +152,18 @@ def test_panes_are_in_the_order_of_their_time() -> None:
 def test_panes_that_an_older_version_stored() -> None:
     stored = {"panes": {6: Pane(), 2: Pane(), 4: Pane()}, "closed": None}
     assert list(timed().upgrade(stored, 1)["panes"]) == [2, 4, 6]
+
+
+@pytest.mark.parametrize("beside", [{}, {"far": agg.std("i")}], ids=["kernel", "in Python"])
+def test_a_block_that_fails_at_the_end_is_a_dead_letter(beside: Any) -> None:
+    app = tw.App("end")
+    pairs = app.source(tw.files("pairs"), Pair, name="pairs")
+    fields: dict[str, Any] = {"share": agg.sum("i") / agg.sum("j"), **beside}
+    made = pairs.aggregate(window.tumbling(count=2, by="k"), on_error="dead_letter", name="shares", **fields)
+    made.sink(tw.collect(), name="out")
+    made.dead_letters.sink(tw.collect(), name="letters")
+    found = testing.run(app, {"pairs": [("b", 1, 0), ("a", 1, 0), ("c", 1, 2)]}, degree=2)
+    assert [row.share for row in found["out"]] == [0.5]
+    assert [(row.error, row.tuple) for row in found["letters"]] == [
+        ("ZeroDivisionError: division by zero", "the end"),
+    ] * 2

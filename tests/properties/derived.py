@@ -343,7 +343,7 @@ _FAILING: Mapping[str, Mapping[str, Any]] = {
     "map_batches": {"no_zeros": batch_without_zeros},
     "custom": {"remember": remember_and_fail},
 }
-_POLICIES = (*_FAILING, "aggregate", "kernel", "kernel")
+_POLICIES = (*_FAILING, *("kernel", "apply", "join", "map_batches", "custom") * 2)
 
 
 def _with_policy(
@@ -384,7 +384,7 @@ def _with_policy(
 
 
 KINDS = (
-    *("window", "window", "window", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
+    *("window", "window", "window", "apply", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
     *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
     *("operator", *["policy"] * 4, "loop", "passing"),
 )
@@ -415,7 +415,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "apply":
             which = draw(st.sampled_from(WINDOWS))
             bounded = ("top_k", "top_k least")  # of all tuples so far the others would make too many
-            whole = ("sort", "sort descending", "skyline", "function")
+            whole = ("sort", "sort descending", "sort descending", "skyline", "function")
             what = draw(st.sampled_from(bounded if which == "running" else (*bounded, *whole)))
             return (which, draw(st.integers(1, 4)), draw(st.integers(1, 3)), by, what), 2 if "time" in which else 1
         case "event_time":

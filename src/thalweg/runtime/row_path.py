@@ -90,21 +90,23 @@ class RowPath:
         operator = self.program.operators[name]
         row = frame.window(index, index + 1)
         (shown,) = rows.rows(row, self.program.input_types[name][0])
-        if operator.on_error == "dead_letter":
-            text = f"{type(error).__name__}: {error}"
-            columns = rows.columns_of([(name, text, repr(shown))], DEAD_LETTER)
-            self._letters.setdefault(name, []).append(row.with_columns(columns))
-        return self._failed(operator, frame.order_key(index), error, shown)
+        return self._failed(operator, frame.order_key(index), error, repr(shown))
 
-    def _failed(self, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: Any) -> bool:
-        if operator.on_error != "fail":
-            if operator.on_error == "skip":
+    def _failed(self, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str) -> bool:
+        """The same for whatever failed there."""
+        match operator.on_error:
+            case "skip":
                 self.output.counts.skip(operator.name)
-            return True
-        text = shown if isinstance(shown, str) else repr(shown)
-        rank = self.program.ranks[operator.name]
-        self.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, text))
-        return False
+            case "dead_letter":
+                message = f"{type(error).__name__}: {error}"
+                columns = rows.columns_of([(operator.name, message, shown)], DEAD_LETTER)
+                letter = Frame(np.full(1, order_key[0], np.int64), order_key[1:], columns)
+                self._letters.setdefault(operator.name, []).append(letter)
+            case _:
+                rank = self.program.ranks[operator.name]
+                self.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, shown))
+                return False
+        return True
 
     def put_letters(self, name: str, letters: Frame) -> None:
         """What a source read in place of tuples."""
