@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 from thalweg.analysis.declared import changed, with_declared
@@ -28,6 +31,7 @@ from thalweg.ir.facts import (
 )
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, FlatMap, Map, MapBatches, Operator, Process, Sink, Source
+from thalweg.ir.raised import is_foreign
 from thalweg.ir.types import TupleType
 
 _known: dict[int, tuple[weakref.ref[LogicalGraph], Mapping[str, Facts]]] = {}  # graphs are planned many times
@@ -180,12 +184,12 @@ def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...
 
 def _shared_effects(own: list[Followed], others: list[tuple[str, Followed]]) -> list[Effect]:
     """An operator that reads what another one changes depends on when that runs."""
-    seen = [(place, reason) for one in own for (_, _, reason), place in one.notes.seen.items()]
+    seen = [(_Seen(place), reason) for one in own for (_, _, reason), place in one.notes.seen.items()]
     found: list[Effect] = []
     for name, other in others:
         for kind, places in ((READS_CHANGED, other.notes.changed), (UNKNOWN_CALL, other.notes.exposed)):
             for (_, _, theirs), place in places.items():
-                mine = next((reason for held, reason in seen if _touches(held, place)), None)
+                mine = next((reason for held, reason in seen if held.shows(place)), None)
                 if mine is not None:
                     verb = "changes" if kind == READS_CHANGED else "may change"
                     text = f"{mine.text}, which {name} {verb} ({theirs})"
@@ -193,15 +197,26 @@ def _shared_effects(own: list[Followed], others: list[tuple[str, Followed]]) -> 
     return found
 
 
-def _touches(seen: Place, changed_place: Place) -> bool:
-    """Whether reading one place can see a change of another."""
-    (held, name), (other, other_name) = seen, changed_place
-    if name or other_name:
-        return held is other and (name == other_name or not (name and other_name))  # no name: anything of it
-    return held is other or any(one is other for one in _reachable(held))
+class _Seen:
+    """A place that an operator reads."""
+
+    def __init__(self, place: Place) -> None:
+        self.held, self.name = place
+
+    def shows(self, changed_place: Place) -> bool:
+        """Whether reading it can see a change of another place."""
+        other, other_name = changed_place
+        if self.name or other_name:  # no name: anything of it
+            return self.held is other and (self.name == other_name or not (self.name and other_name))
+        return self.held is other or id(other) in self._reachable
+
+    @cached_property
+    def _reachable(self) -> Mapping[int, object]:
+        return _reachable(self.held)
 
 
-def _reachable(held: object) -> Iterable[object]:
+def _reachable(held: object) -> Mapping[int, object]:
+    """What can be got at from an object, by identity. What installed modules hold is not looked through."""
     seen: dict[int, object] = {}
     waiting: list[Any] = [held]
     while waiting and len(seen) < 100_000:
@@ -209,10 +224,16 @@ def _reachable(held: object) -> Iterable[object]:
         if id(one) in seen or isinstance(one, str | bytes | int | float):
             continue
         seen[id(one)] = one
+        if isinstance(one, ModuleType) and _is_installed(one):
+            continue
         if isinstance(one, dict):
             waiting += [*one.keys(), *one.values()]
         elif isinstance(one, list | tuple | set | frozenset):
             waiting += one
         elif not isinstance(one, type):
             waiting += vars(one).values() if hasattr(one, "__dict__") else []
-    return seen.values()
+    return seen
+
+
+def _is_installed(module: ModuleType) -> bool:
+    return module.__name__ in sys.builtin_module_names or is_foreign(getattr(module, "__file__", None) or "")
