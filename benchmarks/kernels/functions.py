@@ -11,6 +11,7 @@ import json
 import random
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,15 +76,10 @@ def ten_functions(made: Any) -> list[Callable[[Any], Any]]:
     ]
 
 
-class Levels:
-    """A function with a memory of its own: nothing of it can be read."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, int] = {}
-
-    def __call__(self, t: Any) -> dict[str, Any]:
-        level = self.seen.setdefault(t.s, len(self.seen))
-        return {"a": t.a + level, "b": t.b, "x": t.x * level, "y": t.y, "s": t.s}
+def leveled(t: Any) -> dict[str, Any]:
+    """It calls what no kernel has."""
+    level = zlib.crc32(t.s.encode()) % 8
+    return {"a": t.a + level, "b": t.b, "x": t.x * level, "y": t.y, "s": t.s}
 
 
 def chain_app(folder: Path) -> tw.App:
@@ -121,14 +117,14 @@ def opaque_app(folder: Path) -> tw.App:
     app = tw.App("opaque")
     stream = app.source(tw.files(folder), Item, name="items")
     scaled = stream.map(lambda t: Item(t.a + 1, t.b, t.x * 1.5, t.y, t.s), name="scaled")
-    scaled.map(Levels(), Item, name="levels").filter(lambda t: t.x > 1.0, name="high").sink(tw.collect(), name="found")
+    scaled.map(leveled, Item, name="levels").filter(lambda t: t.x > 1.0, name="high").sink(tw.collect(), name="found")
     return app
 
 
 def opaque_loop(rows: list[Slotted]) -> list[Row]:
-    levels, found = Levels(), []
+    found = []
     for row in rows:
-        r = levels(Slotted(row.a + 1, row.b, row.x * 1.5, row.y, row.s))
+        r = leveled(Slotted(row.a + 1, row.b, row.x * 1.5, row.y, row.s))
         if r["x"] > 1.0:
             found.append((r["a"], r["b"], r["x"], r["y"], r["s"]))
     return found
