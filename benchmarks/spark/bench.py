@@ -107,6 +107,7 @@ class Results:
         sections = [f"## {title}\n\n{rate_table(rates, _peers(rates))}" for title, rates in self.rates.items()]
         if any(self.fixed_ms.values()):
             sections.append(f"## Fixed cost of an epoch\n\n{self._fixed_table()}")
+            sections += self._bound()
         return "\n\n".join(sections)
 
     def _fixed_table(self) -> str:
@@ -117,6 +118,15 @@ class Results:
             if ms
         ]
         return table(["contender", "ms per epoch", f"× {BARE}"], rows)
+
+    def _bound(self) -> list[str]:
+        """What no query with these stages can pass: the bare one, which moves and computes nothing."""
+        rows = []
+        for title, rates in self.rates.items():
+            most = int(title.split()[0].replace(",", "")) * 1_000 / statistics.median(self.fixed_ms[BARE])
+            rows += [[title, form, f"{most / statistics.median(rates[form]):.1f}"] for form in FORMS if form in rates]
+        header = ["epoch", "plain PySpark", f"the {BARE} would be × as fast"]
+        return [f"## A bound\n\n{table(header, rows)}"] if rows else []
 
 
 def _peers(rates: Measured) -> Measured:
