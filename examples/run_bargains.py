@@ -9,9 +9,9 @@ from make_ticks import FOLDER, make_ticks
 from rich.console import Console
 
 from thalweg.api import run_plan
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.cli.show import progress, show_result
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
 from thalweg.explain import explain
 from thalweg.optimize.passes import make_plan
 

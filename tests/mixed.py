@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tests.small import contents
 from thalweg.api import run_plan
-from thalweg.cli.load import load_app
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.run import RunOptions, RunResult
+from thalweg.cli.find_app import load_app
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 

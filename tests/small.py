@@ -15,10 +15,10 @@ from make_ticks import tick_table
 
 from tests.waiting import PATIENCE_S
 from thalweg.api import run_plan
-from thalweg.cli.load import load_app
-from thalweg.engine.checkpoint import Checkpoint, EpochReport
-from thalweg.engine.log import Epoch
-from thalweg.engine.run import RunOptions, RunResult
+from thalweg.cli.find_app import load_app
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.storage.log import Epoch
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 

@@ -23,11 +23,11 @@ from benchmarks import bargains, polars_bargains
 from benchmarks.harness import Measured, best, interleaved, machine, rate_table, write_results
 
 import thalweg as tw
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.inputs import InputReader
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import InputLog, Piece
-from thalweg.engine.sinks import tuples_of
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.readers import InputReader
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.sinks.writers import tuples_of
+from thalweg.engine.storage.log import InputLog, Piece
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_arrow

@@ -27,11 +27,11 @@ from benchmarks.harness import Measured, machine, rate_table, write_results
 from benchmarks.kernels.bench import Job, Preloaded, measure
 
 import thalweg as tw
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.inputs import InputReader
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import InputLog
-from thalweg.engine.sinks import tuples_of
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.readers import InputReader
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.sinks.writers import tuples_of
+from thalweg.engine.storage.log import InputLog
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_arrow

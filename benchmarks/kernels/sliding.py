@@ -24,9 +24,9 @@ from benchmarks.harness import Measured, interleaved, machine, rate_table, write
 
 import thalweg as tw
 from thalweg import agg, window
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import InputLog
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.storage.log import InputLog
 from thalweg.optimize.passes import make_plan
 
 SIZES = (100, 10_000)

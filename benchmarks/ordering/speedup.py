@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from benchmarks.harness import Measured, interleaved
 
 import thalweg as tw
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.parallel.engine import ParallelEngine
-from thalweg.engine.parallel.pool import Pool
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.local.parallel import ParallelEngine
+from thalweg.engine.local.pool import Pool
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
 

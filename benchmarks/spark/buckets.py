@@ -29,11 +29,11 @@ from benchmarks.spark.contenders import CHANNELS, MASTER, SESSION, epoch_ms, fin
 
 import thalweg as tw
 from thalweg import agg, window
-from thalweg.engine.log import Chunk, Epoch
-from thalweg.engine.run import RunOptions, opened
+from thalweg.engine.core.run import RunOptions, opened
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.run import start_query
 from thalweg.engine.spark.session import spark_session
+from thalweg.engine.storage.log import Chunk, Epoch
 from thalweg.optimize.passes import make_plan
 
 ALL, FEW = "all keys touched", "few keys touched"

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
-from thalweg.engine.run import RunOptions, opened
+from thalweg.engine.core.run import RunOptions, opened
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.run import start_query
 from thalweg.engine.spark.session import RUNTIME, spark_session

@@ -9,8 +9,8 @@ from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
 from thalweg.lang.databases import postgres
 from thalweg.lang.declare import declare
+from thalweg.lang.derived import operator
 from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
-from thalweg.lang.library import operator
 from thalweg.lang.params import param, secret
 from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
 from thalweg.lang.secret import Secret

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from thalweg.engine.planned import plan_run
-from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, run_local
+from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch
+from thalweg.engine.local.run import run_local
 from thalweg.errors import GraphError, PlanError, did_you_mean
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang.app import App
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value, with_params
+from thalweg.planning.run_plan import plan_run
 
 
 def run(

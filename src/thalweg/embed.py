@@ -6,18 +6,18 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.engine.planned import plan_run
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.running import SparkRunning
 from thalweg.engine.spark.table import stream_table
 from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang.app import App
-from thalweg.lang.inside import Running
+from thalweg.lang.embedding import Running
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
 from thalweg.optimize.passes import read_plan
+from thalweg.planning.run_plan import plan_run
 
 
 def start(

@@ -9,7 +9,7 @@ from typing import Any
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order import order_layout
 from thalweg.analysis.show_regions import order_text, regions_json, regions_text
-from thalweg.analysis.wanted import wanted
+from thalweg.analysis.source_predicates import wanted
 from thalweg.errors import Where
 from thalweg.ir.endpoints import Beacon, Files
 from thalweg.ir.expr import text

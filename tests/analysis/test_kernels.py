@@ -13,12 +13,12 @@ import pytest
 import thalweg as tw
 from thalweg import agg, window
 from thalweg.analysis.show_regions import order_text, regions_text
-from thalweg.cli.load import load_app
-from thalweg.engine.check import check
+from thalweg.cli.find_app import load_app
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.check import check
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kernels"
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -10,7 +10,7 @@ import pytest
 import thalweg as tw
 from thalweg import agg, window
 from thalweg.analysis.edges import edges
-from thalweg.analysis.owed import ordered_sinks
+from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.regions import form_regions
 from thalweg.errors import GraphError, HintError, PlanError
 from thalweg.ir.graph import LogicalGraph

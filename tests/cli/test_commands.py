@@ -17,7 +17,7 @@ import thalweg.cli.main as command
 from tests.graphs import GRAPHS
 from tests.small import Small, Stop, stop_after, thalweg
 from thalweg.cli.show import epoch_line, progress
-from thalweg.engine.checkpoint import EpochReport
+from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.mermaid import mermaid
 from thalweg.optimize.passes import Step, make_plan
 from thalweg.runtime.container import Container

@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.graphs import GRAPHS
 from thalweg.cli.live import LiveTable, fits, operator_table, time_bar
 from thalweg.cli.show import LiveLine, progress
-from thalweg.engine.report import EpochReport, OperatorCounts, PETime, added
+from thalweg.engine.storage.report import EpochReport, OperatorCounts, PETime, added
 from thalweg.errors import UsageError
 from thalweg.optimize.passes import make_plan
 

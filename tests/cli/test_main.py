@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import thalweg.cli.main as command
 from tests.small import thalweg
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.ir.text import plan_as_json, print_plan
 from thalweg.optimize.passes import make_plan
 

@@ -23,12 +23,13 @@ from tests.waiting import PATIENCE_S
 from thalweg import agg, window
 from thalweg.cli.metrics import parse_address
 from thalweg.cli.prometheus import Exporter
-from thalweg.engine.reference import Reference
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.reference import Reference
 
 pytestmark = pytest.mark.slow
 

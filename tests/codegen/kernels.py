@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from thalweg.codegen.expressions import Writer
-from thalweg.engine.compare import same_bits
 from thalweg.ir.expr import Apply, Attr, Const, Expr, text
 from thalweg.ir.rules import RULES, Rule
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, conform
-from thalweg.runtime import branches, by_value, kernels
+from thalweg.runtime import branches, kernels
+from thalweg.runtime import cpython_operations as by_value
 from thalweg.runtime.columns import Column, from_values, to_list
+from thalweg.verify.compare import same_bits
 
 INTS = (0, 1, -1, 2, -3, 7, 0xD800, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 3037000500, INT64_MAX, INT64_MIN)
 FLOATS = (

@@ -18,12 +18,12 @@ import thalweg as tw
 from tests.amount import EXPLORE, share
 from tests.codegen.kernels import VALUES, kernel_values
 from tests.codegen.random_functions import modules
-from thalweg.engine.compare import same_bits
 from thalweg.errors import Where
 from thalweg.ir.expr import Record, can_fall_back, reads, text
 from thalweg.ir.types import conform
 from thalweg.lang.functions import read_function
 from thalweg.runtime.columns import Column, from_values
+from thalweg.verify.compare import same_bits
 
 SEEN: Counter[str] = Counter()
 NUMBERS = itertools.count()

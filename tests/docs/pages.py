@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source

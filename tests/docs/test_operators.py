@@ -18,10 +18,9 @@ import thalweg as tw
 from tests.docs.pages import Example, graph_of, headings, read_page
 from tests.docs.shown import shown
 from thalweg import agg, window
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.compare import first_difference
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions, RunResult, run_local
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.explain import cut_invariance
 from thalweg.ir.endpoints import Collect, Feed, Files
 from thalweg.ir.graph import LogicalGraph
@@ -29,6 +28,8 @@ from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang import databases, endpoints, row_endpoints
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.compare import first_difference
+from thalweg.verify.reference import Reference
 
 PAGE = read_page("operators.md")
 UPDATE = os.environ.get("THALWEG_UPDATE_GOLDEN") == "1"

@@ -15,8 +15,9 @@ import pytest
 import thalweg as tw
 from tests.bad_files import BAD_CSV, BAD_JSON, Reading, break_row_group, csv_line, json_line
 from tests.small import Stop, thalweg
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.run import RunOptions, RunResult, run_local
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import GraphError, InputError
 from thalweg.explain import explain
 from thalweg.optimize.passes import make_plan

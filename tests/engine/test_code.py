@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.engine.spark.modules import code_of, own_code
 from thalweg.engine.spark.ship import pack, shipped
 from thalweg.errors import ThalwegWarning

@@ -15,8 +15,8 @@ import pytest
 
 from tests.amount import KILLS
 from tests.small import Small, undisturbed
-from thalweg.engine import storage
-from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.storage import small_files as storage
+from thalweg.engine.storage.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,8 @@ import pytest
 
 import thalweg as tw
 from tests.small import Small, undisturbed
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
 from thalweg.errors import StorageError
 from thalweg.optimize.passes import make_plan
 

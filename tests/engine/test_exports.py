@@ -11,8 +11,8 @@ import pytest
 import thalweg as tw
 from tests.small import Stop, stop_after
 from thalweg.api import run_plan
-from thalweg.engine.checkpoint import LocalState
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.storage.checkpoint import LocalState
 from thalweg.errors import GraphError
 from thalweg.lang.endpoints import FORMATS
 from thalweg.optimize.passes import make_plan

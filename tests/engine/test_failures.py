@@ -17,7 +17,7 @@ from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
 from thalweg.errors import TupleError
-from thalweg.ir.raised import Raised
+from thalweg.ir.user_tracebacks import Raised
 from thalweg.optimize.passes import make_plan
 
 

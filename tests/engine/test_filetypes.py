@@ -17,12 +17,12 @@ from tests.engine.test_splits import read
 from tests.properties.strategies import cut_all
 from tests.values import BERLIN, EAST, Point
 from thalweg.api import run
-from thalweg.engine.compare import first_difference
 from thalweg.errors import GraphError, InputError, OutputError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.types import TupleType
 from thalweg.ir.values import carried
 from thalweg.runtime.arrow_types import arrow_type
+from thalweg.verify.compare import first_difference
 
 
 class Flat(tw.Tuple):

@@ -9,7 +9,7 @@ from tests.properties.check import difference, run_engine, run_local, run_refere
 from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.engine.parallel.engine import ParallelEngine, ParallelOptions
+from thalweg.engine.local.parallel import ParallelEngine, ParallelOptions
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 

@@ -12,14 +12,15 @@ import pytest
 import thalweg as tw
 from tests.small import PER_EPOCH, Small, Stop, contents, stop_after
 from thalweg import agg, window
-from thalweg.cli.load import load_app
-from thalweg.engine.inspect import inspect_checkpoint, plain
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.cli.find_app import load_app
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, plain
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
-from thalweg.runtime.describe import Entry, describe_bucket, readable_key
+from thalweg.runtime.describe_bucket import Entry, describe_bucket, readable_key
 from thalweg.runtime.state import STATE_VERSION
+from thalweg.verify.reference import Reference
 
 
 @pytest.fixture

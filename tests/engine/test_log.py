@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.engine.log import Chunk, Epoch, InputLog
+from thalweg.engine.storage.log import Chunk, Epoch, InputLog
 from thalweg.errors import CheckpointError
 
 

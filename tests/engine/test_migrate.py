@@ -17,16 +17,16 @@ from tests.mixed import Mixed, results
 from tests.small import PER_EPOCH, Small, Stop, contents, stop_after, thalweg, undisturbed
 from thalweg.api import run_plan
 from thalweg.cli.main import cli
-from thalweg.engine import contents as carried
-from thalweg.engine import storage
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.inspect import inspect_checkpoint, read_manifest
-from thalweg.engine.manifest import Manifest, make_manifest
-from thalweg.engine.migrate import Change, agreed_times, migrate
-from thalweg.engine.moved import MIGRATING
-from thalweg.engine.run import RunOptions
-from thalweg.engine.stored import StoredState
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.state import carry_over as carried
+from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, read_manifest
+from thalweg.engine.state.migrate import Change, agreed_times, migrate
+from thalweg.engine.state.stored_state import StoredState
+from thalweg.engine.storage import small_files as storage
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.manifest import Manifest, make_manifest
+from thalweg.engine.storage.migration_marks import MIGRATING
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.engine.test_crash import finished, in_child
 from tests.small import Small, Stop, stop_after, undisturbed
-from thalweg.engine import numbered
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.numbered import NumberedFiles
+from thalweg.engine.storage import numbered_files as numbered
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.log import Epoch, InputLog
+from thalweg.engine.storage.numbered_files import NumberedFiles
 from thalweg.errors import CheckpointError
 
 GROUP = 4

@@ -9,13 +9,14 @@ import pytest
 
 import thalweg as tw
 from tests.properties.strategies import cut_all
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.manifest import check_restart, make_manifest
-from thalweg.engine.planned import plan_run
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.storage.checkpoint import EpochReport
+from thalweg.engine.storage.manifest import check_restart, make_manifest
 from thalweg.errors import CheckpointError, TupleError
 from thalweg.optimize.passes import make_plan
+from thalweg.planning.run_plan import plan_run
 from thalweg.runtime.columns import to_list
 
 pytestmark = pytest.mark.slow

@@ -19,11 +19,11 @@ from tests.small import PER_EPOCH, Small, undisturbed
 from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 from thalweg.api import run_plan
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.parallel.engine import ParallelEngine, ParallelOptions
-from thalweg.engine.parallel.pool import Pool
-from thalweg.engine.parallel.strategies import joints_of
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.parallel import ParallelEngine, ParallelOptions
+from thalweg.engine.local.pool import Pool
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.local.sink_strategies import joints_of
 from thalweg.errors import EngineError, InputError, TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
@@ -216,8 +216,8 @@ def slow_cleanup(name):
 multiprocessing.queues.Queue._feed = staticmethod(slow_feed)
 multiprocessing.synchronize.SemLock._cleanup = staticmethod(slow_cleanup)
 
-from thalweg.engine.parallel.messages import Load
-from thalweg.engine.parallel.pool import Pool
+from thalweg.engine.local.messages import Load
+from thalweg.engine.local.pool import Pool
 
 pool = Pool(2)
 pool.load([Load(None, {})] * 2)

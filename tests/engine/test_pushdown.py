@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
-from thalweg.analysis.wanted import wanted
-from thalweg.engine import parquet
-from thalweg.engine.bounds import may_be
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.analysis.source_predicates import wanted
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.inputs import parquet_files as parquet
+from thalweg.engine.inputs.row_group_bounds import may_be
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import InputError
 from thalweg.ir.expr import Expr, evaluate
 from thalweg.ir.graph import LogicalGraph

@@ -15,9 +15,10 @@ import pytest
 
 from tests.small import Small, Stop, contents, stop_after, undisturbed
 from tests.waiting import PATIENCE_S, wait_for
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.manifest import make_manifest
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.manifest import make_manifest
 from thalweg.errors import CheckpointError, InputError, ThalwegError, ThalwegWarning
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan

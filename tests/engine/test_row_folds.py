@@ -18,7 +18,7 @@ import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.library.join import Band
+from thalweg.library.window_join import Band
 from thalweg.optimize.passes import make_plan
 
 

@@ -22,10 +22,11 @@ import thalweg as tw
 from tests.properties.strategies import cut_all
 from tests.small import THALWEG, Stop, stop_after, thalweg
 from thalweg import agg, window
-from thalweg.engine.live_table import LiveRows, Tables
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.run import RunOptions, RunResult, run_local
-from thalweg.engine.sinks import MAKERS, make_sinks
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.local.run import run_local
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.sinks.live_table import LiveRows, Tables
+from thalweg.engine.sinks.writers import MAKERS, make_sinks
 from thalweg.errors import EngineError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import Feed, SinkEndpoint
 from thalweg.ir.types import INT, TupleType
@@ -204,7 +205,7 @@ def test_a_live_table_by_key() -> None:
 
 def test_a_live_table_keeps_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ones, which are those that it shows: also where they come last."""
-    monkeypatch.setattr("thalweg.engine.live_table.KEPT_KEYS", 4)
+    monkeypatch.setattr("thalweg.engine.sinks.live_table.KEPT_KEYS", 4)
     rows = LiveRows("out", TupleType("Keyed", (("k", INT), ("x", INT))), ("k",), limit=3)
     for first in (10, 0):
         rows.add(10, [(str(key), str(-key)) for key in range(first, first + 10)])

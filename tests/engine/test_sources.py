@@ -18,16 +18,18 @@ from tests.engine.test_crash import die_at_write, finished, in_child
 from tests.small import Stop, contents, stop_after
 from tests.waiting import wait_for
 from thalweg import agg, window
-from thalweg.engine import feed, retain
-from thalweg.engine.check import check
-from thalweg.engine.checkpoint import Checkpoint, EpochReport
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions, RunResult, run_local
-from thalweg.engine.spool import Spool
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.inputs import feeders as feed
+from thalweg.engine.inputs import retention as retain
+from thalweg.engine.inputs.spool import Spool
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.errors import CheckpointError, EngineError, InputError, PlanError, TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.endpoints import Items, SourceEndpoint
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.check import check
+from thalweg.verify.reference import Reference
 
 ITEMS, PER_EPOCH = 100, 30
 

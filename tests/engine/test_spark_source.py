@@ -13,10 +13,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 import thalweg as tw
 from tests.small import PER_EPOCH, Small
 from thalweg.codegen.pe import compile_plan
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.inputs import readers
-from thalweg.engine.log import Epoch
+from thalweg.engine.inputs.readers import readers
 from thalweg.engine.spark.source import SourceJob, SplitReader
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.log import Epoch
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime import records
 

@@ -15,12 +15,13 @@ import pytest
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
 from thalweg import agg, window
-from thalweg.engine import splits
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.inputs import readers
-from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.run import RunOptions, run_local
-from thalweg.engine.spool import End, Spool
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.inputs import file_splits as splits
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.readers import readers
+from thalweg.engine.inputs.spool import End, Spool
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import InputError
 from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph

@@ -12,9 +12,10 @@ import pytest
 
 from tests.small import HOLDING, Small, undisturbed
 from tests.waiting import PATIENCE_S, wait_for
-from thalweg.engine.checkpoint import Checkpoint, EpochReport, LocalState
-from thalweg.engine.run import RunOptions, run_local
-from thalweg.engine.stop import Stop
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.core.stop import Stop
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport, LocalState
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.small import Small
-from thalweg.engine.storage import create_atomically, write_atomically
+from thalweg.engine.storage.small_files import create_atomically, write_atomically
 
 NAMED = ("checkpoint/log/*", "checkpoint/manifest.json", "checkpoint/ended", "out/epoch-*", "out/_*")
 

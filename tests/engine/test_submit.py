@@ -10,9 +10,9 @@ import pytest
 
 import thalweg as tw
 from thalweg.api import run
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.reference import Reference
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import TupleError
+from thalweg.verify.reference import Reference
 
 
 class Number(tw.Tuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 
 import thalweg as tw
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.storage.report import EpochReport
 from thalweg.optimize.passes import make_plan
 
 

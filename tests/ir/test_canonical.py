@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from tests.runtime.test_keys import hashes, slow_hash
 from tests.values import AGAIN, BERLIN, BOXED, EAST, POINT, TWICE, VALUES, values_of
-from thalweg.engine.reference import _key
 from thalweg.ir.canonical import canonical
 from thalweg.ir.types import (
     BYTES,
@@ -31,6 +30,7 @@ from thalweg.ir.types import (
 from thalweg.ir.values import reviver
 from thalweg.runtime.columns import from_values
 from thalweg.runtime.keys import keys_of
+from thalweg.verify.reference import _key
 
 
 def word(value: int) -> bytes:

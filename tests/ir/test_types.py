@@ -14,7 +14,6 @@ import pytest
 from pyspark import cloudpickle
 
 from tests.values import BERLIN, BOXED, POINT, VALUES, Point
-from thalweg.engine.compare import same_bits
 from thalweg.ir.types import (
     BOOL,
     BYTES,
@@ -32,6 +31,7 @@ from thalweg.ir.types import (
     nested,
     optional,
 )
+from thalweg.verify.compare import same_bits
 
 SCALARS = (INT, FLOAT, STR, BOOL, BYTES, DATETIME, DATE, DECIMAL)
 

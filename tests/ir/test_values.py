@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.values import POINT, VALUES, Point
-from thalweg.engine.compare import same_bits
 from thalweg.ir.types import AttributeType, list_of, optional
 from thalweg.ir.values import FrozenList, carried, reviver
+from thalweg.verify.compare import same_bits
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)

@@ -10,7 +10,7 @@ import pytest
 import thalweg as tw
 from tests.graphs import Tick
 from thalweg import agg, testing, window
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.errors import GraphError, Where
 
 

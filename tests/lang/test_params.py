@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.errors import GraphError, InputError
 from thalweg.ir.operators import Filter
 from thalweg.load import with_params

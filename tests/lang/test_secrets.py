@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.small import contents, thalweg
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.codegen.pe import compile_plan
 from thalweg.errors import GraphError, ThalwegError, TupleError
 from thalweg.explain import explain, explain_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark import cloudpickle
 
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 
 MODULE = """
 import thalweg as tw

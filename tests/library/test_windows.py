@@ -13,13 +13,13 @@ import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, testing, window
-from thalweg.engine.compare import first_difference
 from thalweg.errors import Where
 from thalweg.ir.expr import Record
-from thalweg.library.aggregate import EventTimeAggregate, Pane, SlidingAggregate, WindowAggregate, make_config
 from thalweg.library.folds import MONOIDS, Monoid
+from thalweg.library.window_aggregate import EventTimeAggregate, Pane, SlidingAggregate, WindowAggregate, make_config
 from thalweg.library.windows import WindowSpec
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.compare import first_difference
 
 
 class Pair(tw.Tuple):

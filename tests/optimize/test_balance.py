@@ -12,9 +12,9 @@ import thalweg as tw
 from tests.graphs import Tick, bargains, two_keys
 from thalweg import agg, window
 from thalweg.errors import PlanError
+from thalweg.ir.bucket_tables import plain_table
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.tables import plain_table
 from thalweg.optimize.balance import (
     BALANCED_BUCKETS_PER_CHANNEL,
     Assign,

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from tests.properties.strategies import Case
-from thalweg.analysis.owed import ordered_sinks
-from thalweg.engine.compare import first_difference, in_any_order
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import Epoch
-from thalweg.engine.loops import fed_back, until_nothing_is_fed
-from thalweg.engine.reference import Reference
-from thalweg.engine.report import carries_marks
-from thalweg.engine.stages import Parcel
+from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.engine.core.stage_programs import Parcel
+from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.storage.log import Epoch
+from thalweg.engine.storage.report import carries_marks
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.columns import to_list
-from thalweg.runtime.counts import Counts
 from thalweg.runtime.frame import Frame, decode, encode
+from thalweg.runtime.pe_counts import Counts
+from thalweg.verify.compare import first_difference, in_any_order
+from thalweg.verify.reference import Reference
 
 Answer = dict[str, list[tuple[Any, ...]]]
 

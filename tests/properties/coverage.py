@@ -11,12 +11,12 @@ import pytest
 
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
-from thalweg.analysis.owed import ordered_sinks
+from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.operators import Aggregate, Pace, Process
 from thalweg.library.apply import SortBy, TopK
 from thalweg.runtime import aggregate
 from thalweg.runtime.container import Container
-from thalweg.runtime.process import ProcessRun
+from thalweg.runtime.logic_operator import ProcessRun
 
 CODE = ("custom", "operator")
 seen: Counter[str] = Counter()

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thalweg.engine.parallel.codec import dumps, loads
-from thalweg.engine.parallel.gather import Gather
-from thalweg.engine.parallel.messages import DRIVER, Begin, Done, Go, Load, Part, Sent
-from thalweg.engine.parallel.worker import Worker
+from thalweg.engine.local.codec import dumps, loads
+from thalweg.engine.local.gather import Gather
+from thalweg.engine.local.messages import DRIVER, Begin, Done, Go, Load, Part, Sent
+from thalweg.engine.local.worker import Worker
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.ordering.mergers import Unordered
 

@@ -24,9 +24,9 @@ from tests.properties import control, derived
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.feed import spool_items
-from thalweg.engine.log import Epoch, InputLog
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.feeders import spool_items
+from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph

@@ -14,7 +14,7 @@ from tests.bad_files import Reading, expected, write_file
 from tests.properties.check import Outcome, difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.engine.local import LocalEngine
+from thalweg.engine.local.serial import LocalEngine
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 

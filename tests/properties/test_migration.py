@@ -18,18 +18,18 @@ from tests.properties import derived
 from tests.properties.check import Answer, Outcome, difference, prepared, run_reference
 from tests.properties.strategies import Case, Node, PlanChoice, cases, plan_choices
 from tests.properties.test_plan_invariance import SETTINGS
-from thalweg.engine.local import LocalEngine
-from thalweg.engine.log import Epoch
-from thalweg.engine.loops import fed_back, until_nothing_is_fed
-from thalweg.engine.manifest import Manifest, make_manifest
-from thalweg.engine.migrate import Change, agreed_times, changed, moved_parts, rebucketed
-from thalweg.engine.seed import Seed
-from thalweg.engine.stored import stored_in
+from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.state.migrate import Change, agreed_times, changed, moved_parts, rebucketed
+from thalweg.engine.state.stored_state import stored_in
+from thalweg.engine.storage.log import Epoch
+from thalweg.engine.storage.manifest import Manifest, make_manifest
+from thalweg.engine.storage.seed import Seed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Process
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.columns import to_list
-from thalweg.runtime.describe import describe_bucket
+from thalweg.runtime.describe_bucket import describe_bucket
 from thalweg.runtime.frame import Frame
 
 seen: Counter[str] = Counter()

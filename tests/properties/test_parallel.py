@@ -17,8 +17,8 @@ from tests.properties.coverage import count_case
 from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import Case, cases
 from tests.properties.test_plan_invariance import SETTINGS
-from thalweg.engine.parallel.engine import ParallelEngine, ParallelOptions
-from thalweg.engine.parallel.pool import Pool
+from thalweg.engine.local.parallel import ParallelEngine, ParallelOptions
+from thalweg.engine.local.pool import Pool
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from tests.properties import typed as pool
 from tests.properties.strategies import SLIDES, Case, Node, kernel_window, plan_choices
 from tests.properties.typed import NAMES, Rich
 from thalweg import window
-from thalweg.engine.textforms import to_json
+from thalweg.engine.storage.json_lines import to_json
 
 MAX_NODES = 7
 MAX_COPIES = 8

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.stores import DictStore
 from thalweg import agg, window
-from thalweg.engine.compare import first_difference
 from thalweg.ir.operators import Aggregate, Tumbling, fold_name
 from thalweg.ir.types import FLOAT, STR
 from thalweg.library.folds import MONOIDS, Monoid
@@ -21,6 +20,7 @@ from thalweg.runtime.columns import Column, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import keys_of
 from thalweg.runtime.state import State, Table
+from thalweg.verify.compare import first_difference
 
 KINDS = ("count", "sum", "min", "max", "first", "last", "any")
 

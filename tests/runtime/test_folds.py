@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.engine.compare import first_difference
 from thalweg.runtime.folds import accumulate, accumulate_backward, group_order, ranges
+from thalweg.verify.compare import first_difference
 
 FLOATS = st.sampled_from((0.1, 0.2, 0.3, 1e16, -1e16, 1 / 3, -0.0, float("inf"), 5e-324))
 LENGTHS = st.lists(st.sampled_from((1, 1, 2, 3, 4, 5, 8, 9, 33)), min_size=1, max_size=12)

@@ -9,10 +9,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.engine.compare import first_difference
 from thalweg.ir.types import BOOL, FLOAT, INT, STR
 from thalweg.runtime.columns import Coded, compact, concat, from_arrow, from_values, take, to_list
 from thalweg.runtime.frame import Frame, decode, encode
+from thalweg.verify.compare import first_difference
 
 ROW = st.tuples(
     st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(st.characters(exclude_categories=["Cs"])), st.booleans()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, list_of
 from thalweg.ir.values import FrozenList
 from thalweg.runtime.columns import Coded, Column, from_values
+from thalweg.runtime.key_ranks import hash_of, key_rank
 from thalweg.runtime.keys import Keys, buckets_of, keys_of, stable_hash
-from thalweg.runtime.ranks import hash_of, key_rank
 
 MASK = 2**64 - 1
 SEED = 0x9E3779B97F4A7C15

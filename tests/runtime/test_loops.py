@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg.ir.rows import unpack
 from thalweg.ir.types import STR, TupleType
+from thalweg.ir.user_tuples import unpack
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.loops import filter_rows, map_rows
-from thalweg.runtime.rows import rows
+from thalweg.runtime.row_functions import rows
+from thalweg.runtime.row_loops import filter_rows, map_rows
 
 
 class In(tw.Tuple):

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.values import BOXED, POINT, VALUES, values_of
-from thalweg.engine.compare import first_difference
-from thalweg.ir.rows import row_maker
 from thalweg.ir.types import DECIMAL, INT, STR, AttributeType, list_of
+from thalweg.ir.user_tuples import row_maker
 from thalweg.runtime.columns import concat, from_values, take, to_list, window
 from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.keys import keys_of
 from thalweg.runtime.objects import from_stored, is_boxed, to_stored
 from thalweg.runtime.state import Table
+from thalweg.verify.compare import first_difference
 
 
 @st.composite

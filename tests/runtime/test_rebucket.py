@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import CheckpointError
-from thalweg.runtime.describe import Part
+from thalweg.runtime.describe_bucket import Part
 from thalweg.runtime.keys import buckets_of
 from thalweg.runtime.rebucket import rebucket
 from thalweg.runtime.records import StoredEntry, pack_entries, unpack_entries

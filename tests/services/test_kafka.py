@@ -26,10 +26,10 @@ from tests.services.postgres import Postgres
 from tests.small import THALWEG
 from tests.spark.processes import Run
 from tests.tcp import free_port
-from thalweg.cli.load import load_app
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.reference import Reference
+from thalweg.cli.find_app import load_app
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import InputError, OutputError
+from thalweg.verify.reference import Reference
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from thalweg.cli.main import main
-from thalweg.engine import sinks, storage
-from thalweg.engine.checkpoint import Checkpoint
+from thalweg.engine.sinks import writers as sinks
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SplitReader, ThalwegSource
+from thalweg.engine.storage import small_files as storage
+from thalweg.engine.storage.checkpoint import Checkpoint
 
 GROUP = os.getpgrp()
 

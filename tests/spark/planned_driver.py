@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.properties.strategies import Case
 from tests.spark.test_plan_invariance import plan_together, renamed
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
 from thalweg.ir.plan import PhysicalPlan

@@ -14,12 +14,13 @@ from pyspark import cloudpickle
 import thalweg as tw
 from tests.bad_files import Reading, expected, text_file
 from thalweg import agg, window
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions, run_local
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.reference import Reference
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

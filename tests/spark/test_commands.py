@@ -15,9 +15,9 @@ from tests.lang.test_secrets import WORD
 from tests.small import Small, Stop, contents, stop_after
 from tests.test_testing import TICKS, summed, tick, two_sources
 from thalweg import testing
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.cli.main import cli
-from thalweg.engine.inspect import Inspection, inspect_checkpoint
+from thalweg.engine.state.inspect_checkpoint import Inspection, inspect_checkpoint
 from thalweg.load import with_params
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

@@ -26,14 +26,15 @@ from tests.spark.processes import Run
 from tests.tcp import Server, free_port, hear, numbers, say, say_and_stay
 from tests.waiting import wait_for
 from thalweg import agg, window
-from thalweg.engine import feed, retain
-from thalweg.engine.checkpoint import Checkpoint, EpochReport
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions, RunResult
+from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.inputs import feeders as feed
+from thalweg.engine.inputs import retention as retain
+from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.spark.run import run_spark
-from thalweg.engine.spool import Spool
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.errors import InputError, OutputError, TupleError
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.reference import Reference
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

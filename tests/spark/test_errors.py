@@ -11,8 +11,8 @@ import pytest
 from make_ticks import tick_table
 
 from tests.small import APP, PER_EPOCH, ROWS_PER_FILE, SYMBOLS, Small, thalweg, undisturbed
-from thalweg.engine.reference import Reference
 from thalweg.errors import InputError, TupleError
+from thalweg.verify.reference import Reference
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ from make_lines import make_lines
 from make_sensors import make_sensors
 
 from thalweg.api import run
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.small import PER_EPOCH, Small, thalweg, undisturbed
 from tests.spark.processes import Run, session_members
 from thalweg.api import run_plan
-from thalweg.engine.run import RunOptions
+from thalweg.engine.core.run import RunOptions
 from thalweg.errors import EngineError
 from thalweg.optimize.passes import make_plan
 

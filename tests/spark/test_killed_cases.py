@@ -20,12 +20,12 @@ from tests.properties.strategies import Case
 from tests.spark.planned_driver import Drawn
 from tests.spark.processes import Run, moment, starved
 from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, side_by_side
-from thalweg.analysis.owed import ordered_sinks
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.compare import first_difference, in_any_order
-from thalweg.engine.reference import Reference
-from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
+from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.ir.text import print_plan
+from thalweg.verify.compare import first_difference, in_any_order
+from thalweg.verify.reference import Reference
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes]
 

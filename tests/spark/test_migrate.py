@@ -13,9 +13,9 @@ from tests.mixed import Mixed, results
 from tests.small import Stop, stop_after
 from tests.spark.test_commands import entries
 from thalweg.cli.main import cli
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.inspect import Inspection, inspect_checkpoint
-from thalweg.engine.migrate import Change, migrate
+from thalweg.engine.state.inspect_checkpoint import Inspection, inspect_checkpoint
+from thalweg.engine.state.migrate import Change, migrate
+from thalweg.engine.storage.checkpoint import Checkpoint
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -24,15 +24,13 @@ from tests.amount import EXPLORE, SPARK_CASES
 from tests.properties import control, derived, functions, typed
 from tests.properties.strategies import Case, cases
 from tests.properties.typed_cases import typed_cases
-from thalweg.analysis.owed import ordered_sinks
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.compare import first_difference, in_any_order
-from thalweg.engine.reference import Reference
-from thalweg.engine.report import EpochReport, added
-from thalweg.engine.run import RunOptions, Watch
-from thalweg.engine.sinks import CollectSink, make_sinks, tuples_of
+from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.engine.core.run import RunOptions, Watch
+from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.report import EpochReport, added
 from thalweg.errors import HintError, TupleError
 from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
@@ -43,6 +41,8 @@ from thalweg.ir.text import print_plan
 from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.compare import first_difference, in_any_order
+from thalweg.verify.reference import Reference
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

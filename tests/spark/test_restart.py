@@ -15,14 +15,14 @@ from tests.engine.test_restart import REFUSALS, STATELESS_CODE, tuples_by_sink
 from tests.small import HOLDING, PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
 from tests.spark.processes import Run
 from tests.spark.test_errors import FAILING_MAP, FAILS_IN
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.inspect import read_manifest
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions
-from thalweg.engine.spark.inspect import committed_epochs
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.spark.read_state import committed_epochs
 from thalweg.engine.spark.run import run_spark
+from thalweg.engine.state.inspect_checkpoint import read_manifest
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import CheckpointError, InputError, TupleError
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.reference import Reference
 
 pytestmark = pytest.mark.spark
 

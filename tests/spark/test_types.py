@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from thalweg.api import run_plan
-from thalweg.cli.load import load_app
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.compare import first_difference
-from thalweg.engine.reference import Reference
-from thalweg.engine.run import RunOptions
+from thalweg.cli.find_app import load_app
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import OutputError
 from thalweg.optimize.passes import make_plan
+from thalweg.verify.compare import first_difference
+from thalweg.verify.reference import Reference
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

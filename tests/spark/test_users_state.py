@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from thalweg.api import run_plan
-from thalweg.cli.load import load_app
-from thalweg.engine.run import RunOptions
+from thalweg.cli.find_app import load_app
+from thalweg.engine.core.run import RunOptions
 from thalweg.optimize.passes import make_plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.analysis.merges import strategy_of
-from thalweg.analysis.owed import NOTHING, needed
+from thalweg.analysis.order_needs import NOTHING, needed
 from thalweg.analysis.partitioning import partitioning
 from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route

@@ -10,9 +10,9 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from thalweg.analysis.declared import changed, with_declared
-from thalweg.analysis.model import MANY, Bounds, Copies, Model, same
-from thalweg.analysis.models import model_of
+from thalweg.analysis.apply_declarations import changed, with_declared
+from thalweg.analysis.builtin_models import model_of
+from thalweg.analysis.operator_model import MANY, Bounds, Copies, Model, same
 from thalweg.analysis.program.notes import Copied, Found, Place
 from thalweg.analysis.users import Followed, followed, tuple_types
 from thalweg.ir.facts import (
@@ -31,8 +31,8 @@ from thalweg.ir.facts import (
 )
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, FlatMap, Map, MapBatches, Operator, Process, Sink, Source
-from thalweg.ir.raised import is_foreign
 from thalweg.ir.types import TupleType
+from thalweg.ir.user_tracebacks import is_foreign
 
 _known: dict[int, tuple[weakref.ref[LogicalGraph], Mapping[str, Facts]]] = {}  # graphs are planned many times
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.analysis.model import (
+from thalweg.analysis.operator_model import (
     AT_MOST_ONE,
     MANY,
     ONE,
@@ -15,18 +15,18 @@ from thalweg.analysis.model import (
 )
 from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
-from thalweg.library.aggregate import (
+from thalweg.library.apply import ApplyConfig, SortedBuffer
+from thalweg.library.immediate_loop import Loop
+from thalweg.library.multi_port import Barrier, EveryPunctuation, LeastTime, MergeOrdered, Pair
+from thalweg.library.select import Dedup
+from thalweg.library.window_aggregate import (
     EventTimeAggregate,
     PunctuatedAggregate,
     RunningAggregate,
     SlidingAggregate,
     WindowAggregate,
 )
-from thalweg.library.apply import ApplyConfig, SortedBuffer
-from thalweg.library.join import Lookup, LookupConfig, WindowJoin
-from thalweg.library.loop import Loop
-from thalweg.library.meet import Barrier, EveryPunctuation, LeastTime, MergeOrdered, Pair
-from thalweg.library.select import Dedup
+from thalweg.library.window_join import Lookup, LookupConfig, WindowJoin
 
 
 def library_model(operator: Process, inputs: tuple[TupleType, ...]) -> Model | None:

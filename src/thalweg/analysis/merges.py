@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thalweg.analysis.facts import facts_of
-from thalweg.analysis.owed import ordered_sinks
+from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.endpoints import Discard
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from thalweg.analysis.facts import facts_of
+from thalweg.ir.bucket_tables import Table
 from thalweg.ir.operators import Feedback, Operator, Process, Source, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
-from thalweg.ir.tables import Table
 
 
 def partitioning(plan: PhysicalPlan) -> Mapping[StreamRef, Route]:

@@ -10,7 +10,7 @@ from thalweg.analysis.program.follow import TRUTH, TUPLE, TUPLES, VALUE, follow_
 from thalweg.analysis.program.notes import Found, Notes
 from thalweg.analysis.program.values import INT, UNKNOWN, Given, New, Row, Value
 from thalweg.errors import Where
-from thalweg.ir.declared import declared_of_function
+from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.endpoints import Beacon
 from thalweg.ir.expr import Record
 from thalweg.ir.facts import NOT_STATELESS, STATELESS
@@ -30,11 +30,11 @@ from thalweg.ir.operators import (
     StreamRef,
 )
 from thalweg.ir.types import TupleType
-from thalweg.library.aggregate import WindowAggregate
 from thalweg.library.apply import ApplyConfig
-from thalweg.library.join import Band, JoinConfig, WindowJoin
-from thalweg.library.loop import Loop
+from thalweg.library.immediate_loop import Loop
 from thalweg.library.select import Code
+from thalweg.library.window_aggregate import WindowAggregate
+from thalweg.library.window_join import Band, JoinConfig, WindowJoin
 
 INSIDE = "thalweg.library"
 _USES: dict[type[Operator], str] = {Map: TUPLE, FlatMap: TUPLES, Filter: TRUTH, Punctor: TRUTH}

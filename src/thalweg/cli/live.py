@@ -10,9 +10,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from thalweg.cli.words import counted
-from thalweg.engine.live_table import Tables
-from thalweg.engine.report import PARTS, EpochReport, OperatorCounts, Ports, added
+from thalweg.cli.number_words import counted
+from thalweg.engine.sinks.live_table import Tables
+from thalweg.engine.storage.report import PARTS, EpochReport, OperatorCounts, Ports, added
 from thalweg.ir.operators import Operator, Process, Sink
 from thalweg.ir.plan import PhysicalPlan
 

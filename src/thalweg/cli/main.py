@@ -13,7 +13,7 @@ from thalweg.cli.commands.explain import explain
 from thalweg.cli.commands.migrate import migrate
 from thalweg.cli.commands.run import run
 from thalweg.cli.commands.state import state
-from thalweg.cli.mistakes import show_error, shown_warnings, usage_error
+from thalweg.cli.print_errors import show_error, shown_warnings, usage_error
 from thalweg.cli.terminal import err
 from thalweg.errors import ThalwegError
 

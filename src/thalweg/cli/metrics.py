@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import Watch
+from thalweg.engine.core.run import Watch
+from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import EngineError, UsageError
 
 

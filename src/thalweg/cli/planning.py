@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
-from thalweg.cli.load import load_app
+from thalweg.cli.find_app import load_app
 from thalweg.cli.terminal import err
-from thalweg.engine.planned import Planned, plan_run
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import OPEN
 from thalweg.optimize.passes import Observer, read_plan
+from thalweg.planning.run_plan import Planned, plan_run
 
 
 def graph_of(app: str, params: list[str] | None) -> LogicalGraph:

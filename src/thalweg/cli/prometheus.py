@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from thalweg.engine.report import PARTS, EpochReport, Ports
+from thalweg.engine.storage.report import PARTS, EpochReport, Ports
 from thalweg.errors import EngineError
 
 _BUCKETS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)

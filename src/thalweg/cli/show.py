@@ -15,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.cli.live import LiveTable, fits, stopping_line
-from thalweg.cli.mistakes import print_json
-from thalweg.cli.words import counted
-from thalweg.engine.live_table import Tables
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import RunResult
-from thalweg.engine.sinks import tuples_of
+from thalweg.cli.number_words import counted
+from thalweg.cli.print_errors import print_json
+from thalweg.engine.core.run import RunResult
+from thalweg.engine.sinks.live_table import Tables
+from thalweg.engine.sinks.writers import tuples_of
+from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import UsageError, did_you_mean
 from thalweg.ir.plan import PhysicalPlan
 

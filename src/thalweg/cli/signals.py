@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from thalweg.engine.stop import Stop
+from thalweg.engine.core.stop import Stop
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

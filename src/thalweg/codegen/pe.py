@@ -42,7 +42,8 @@ import math
 import numpy as np
 
 from thalweg.ir.types import AttributeType
-from thalweg.runtime import branches, by_value, chains, kernels as k
+from thalweg.runtime import branches, chains, kernels as k
+from thalweg.runtime import cpython_operations as by_value
 """
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from thalweg.ir.bucket_tables import Table
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
-from thalweg.ir.tables import Table
 
 DEFAULT_FRAME_ROWS = 262_144
 OPEN = -1  # a degree that is chosen when the plan is run

@@ -8,7 +8,7 @@ stage 1                      # exchange: trades by symbol over 2; quotes by symb
 degree ticks=2 vwap=2 bargains.join=2
 
 `degree vwap=open` leaves a degree to the run. `key vwap=symbol`: a part of its key routes its tuples. Where keys are
-balanced, the channel of each bucket: `assign vwap bargains.join 01101001` (`ir.tables`).
+balanced, the channel of each bucket: `assign vwap bargains.join 01101001` (`ir.bucket_tables`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import OPEN, PE, PhysicalPlan, Stage
-from thalweg.ir.tables import Table, read_table, table_text
 
 _OPEN = "open"
 

@@ -21,9 +21,9 @@ from thalweg.ir.types import (
     TupleType,
     list_of,
 )
+from thalweg.lang.annotations import attribute_type
 from thalweg.lang.functions import attribute_function, read_function
-from thalweg.lang.hints import attribute_type
-from thalweg.lang.kinds import COMPARED, SUMMED, missing_hint, words
+from thalweg.lang.type_classes import COMPARED, SUMMED, missing_hint, words
 
 Argument = str | Callable[[Any], Any]
 

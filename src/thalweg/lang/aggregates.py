@@ -9,15 +9,6 @@ from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.logic import Logic
 from thalweg.lang.window import Window
-from thalweg.library.aggregate import (
-    EventTimeAggregate,
-    PunctuatedAggregate,
-    RunningAggregate,
-    SlidingAggregate,
-    TumblingAggregate,
-    WindowAggregate,
-    make_config,
-)
 from thalweg.library.apply import (
     ApplyConfig,
     EventTimeApply,
@@ -25,6 +16,15 @@ from thalweg.library.apply import (
     RunningApply,
     SlidingApply,
     TumblingApply,
+)
+from thalweg.library.window_aggregate import (
+    EventTimeAggregate,
+    PunctuatedAggregate,
+    RunningAggregate,
+    SlidingAggregate,
+    TumblingAggregate,
+    WindowAggregate,
+    make_config,
 )
 from thalweg.library.windows import WindowSpec
 

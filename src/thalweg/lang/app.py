@@ -13,15 +13,21 @@ from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
 from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import TupleType
-from thalweg.lang import control, ends, inside, keyed, library, passing, per_tuple
+from thalweg.lang import derived as library
+from thalweg.lang import embedding as inside
+from thalweg.lang import keyed_operators as keyed
+from thalweg.lang import pass_through as passing
+from thalweg.lang import per_tuple
+from thalweg.lang import plan_hints as control
+from thalweg.lang import stream_ends as ends
 from thalweg.lang.endpoints import check_source, exported
-from thalweg.lang.finish import finished
+from thalweg.lang.finish_graph import finished
 from thalweg.lang.functions import unknown_attribute
+from thalweg.lang.operator_call import Site, word
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
-from thalweg.lang.place import call_place, user_frame
 from thalweg.lang.row_endpoints import kafka_source, through
-from thalweg.lang.site import Site, word
+from thalweg.lang.source_place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.window import names
 

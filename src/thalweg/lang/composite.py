@@ -12,8 +12,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, Where
 from thalweg.lang.app import App, Stream
-from thalweg.lang.place import Call, assigned_name, call_place, current_call, prefixed, user_frame
-from thalweg.lang.site import word
+from thalweg.lang.operator_call import word
+from thalweg.lang.source_place import Call, assigned_name, call_place, current_call, prefixed, user_frame
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from thalweg.errors import GraphError, Where, hide
 from thalweg.ir.endpoints import Postgres
 from thalweg.ir.types import TupleType
-from thalweg.lang.check import one_of, positive, require
-from thalweg.lang.place import call_place, user_frame
+from thalweg.lang.endpoint_checks import one_of, positive, require
 from thalweg.lang.secret import Secret
+from thalweg.lang.source_place import call_place, user_frame
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer ones without a word
 _LEAST_SECRET = 4  # characters; hiding a shorter password would hide half of every message

@@ -26,9 +26,9 @@ from thalweg.ir.endpoints import (
 from thalweg.ir.operators import POLICIES
 from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import STR, TupleType
-from thalweg.lang.check import one_of, positive, require
 from thalweg.lang.databases import check_table
-from thalweg.lang.place import call_place, user_frame
+from thalweg.lang.endpoint_checks import one_of, positive, require
+from thalweg.lang.source_place import call_place, user_frame
 
 FORMATS = ("parquet", "csv", "jsonl", "arrow")
 LINE_FORMATS = ("jsonl", "csv", "text")

@@ -9,7 +9,7 @@ from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr
 from thalweg.ir.operators import Function
 from thalweg.ir.types import TupleType
-from thalweg.lang.captured import Opaque
+from thalweg.lang.captures import Opaque
 from thalweg.lang.reader import Reader
 from thalweg.lang.symbols import unknown_attribute as unknown_attribute
 

@@ -13,8 +13,8 @@ from thalweg.ir.expr import Record
 from thalweg.ir.operators import Function, StreamRef
 from thalweg.ir.types import INT
 from thalweg.lang.functions import read_function
+from thalweg.lang.operator_call import Site
 from thalweg.lang.outputs import declared_type, in_declared_order, map_type
-from thalweg.lang.site import Site
 from thalweg.lang.tuples import Tuple
 
 if TYPE_CHECKING:

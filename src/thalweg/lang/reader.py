@@ -14,10 +14,10 @@ from typing import Any
 from thalweg.errors import Where
 from thalweg.ir.expr import Const, Expr
 from thalweg.ir.types import TupleType
-from thalweg.lang.captured import Captured, Opaque
+from thalweg.lang.captures import Captured, Opaque
 from thalweg.lang.expressions import BINARY, Expressions
 from thalweg.lang.symbols import ROW, Row, Scope, Static, Symbol, exprs_of
-from thalweg.lang.typed import Typed, Value, constant
+from thalweg.lang.typed_expressions import Typed, Value, constant
 
 MAX_DEPTH = 8  # of calls of the user's own functions
 

@@ -11,7 +11,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.operators import POLICIES, Function
 from thalweg.ir.row_endpoints import RECORD, Kafka, SparkFormat, SparkFrame
 from thalweg.ir.types import BYTES, STR, AttributeType, TupleType
-from thalweg.lang.check import one_of, positive, require
+from thalweg.lang.endpoint_checks import one_of, positive, require
 from thalweg.lang.endpoints import check_export
 from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.secret import Secret
@@ -19,7 +19,7 @@ from thalweg.library.kafka import KEY, VALUE, Decode
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
-    from thalweg.lang.site import Site
+    from thalweg.lang.operator_call import Site
 
 ENCODINGS = ("json", "raw", "text")
 STARTS = ("earliest", "latest")

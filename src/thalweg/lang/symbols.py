@@ -8,7 +8,7 @@ from typing import Any
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.expr import Expr, Record
 from thalweg.ir.types import TupleType
-from thalweg.lang.typed import Value
+from thalweg.lang.typed_expressions import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
-from thalweg.library.aggregate import (
+from thalweg.library.window_aggregate import (
     EventTimeAggregate,
     PunctuatedAggregate,
     RunningAggregate,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from thalweg.ir.attribute_text import json_value, json_values, parse_json
 from thalweg.ir.row_endpoints import Kafka
-from thalweg.ir.textforms import json_value, json_values, parse_json
 from thalweg.ir.types import AttributeType, TupleType
 
 VALUE, KEY = "value", "key"

@@ -10,10 +10,10 @@ from typing import ClassVar
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.partitioning import speaks_for_itself
 from thalweg.errors import PlanError
+from thalweg.ir.bucket_tables import Table, plain_table
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.tables import Table, plain_table
 from thalweg.optimize.fuse import groups_of, line_up
 
 # A bucket is moved as a whole. With 64 per channel two of the heaviest keys rarely share one, and what lies beside a

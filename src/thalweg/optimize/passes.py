@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from thalweg.analysis.safety import check_safety
-from thalweg.analysis.settled import settled
+from thalweg.analysis.unused_state import settled
 from thalweg.analysis.verify import verify
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan

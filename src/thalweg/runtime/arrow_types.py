@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.ir.textforms import Misfit as Misfit
+from thalweg.ir.attribute_text import Misfit as Misfit
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType
 
 ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {

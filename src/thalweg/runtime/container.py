@@ -25,22 +25,25 @@ from thalweg.ir.operators import (
     RandomSplit,
 )
 from thalweg.ir.plan import Route
-from thalweg.ir.rows import unpack
-from thalweg.runtime import batches, join, loops, marks, rows
-from thalweg.runtime.aggregating import Aggregating
-from thalweg.runtime.chance import chances
+from thalweg.ir.user_tuples import unpack
+from thalweg.runtime import batches, join
+from thalweg.runtime import event_time_marks as marks
+from thalweg.runtime import row_functions as rows
+from thalweg.runtime import row_loops as loops
+from thalweg.runtime.aggregate_operator import Aggregating
 from thalweg.runtime.columns import Array, Column, concat, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import buckets_of, channels_of, keys_of
+from thalweg.runtime.logic_operator import Ports, ProcessRun
 from thalweg.runtime.order import merge, slices
 from thalweg.runtime.ordering.splitters import Router, by_block
-from thalweg.runtime.process import Ports, ProcessRun
 from thalweg.runtime.program import Output, Program, compile_program
 from thalweg.runtime.records import resource_of
 from thalweg.runtime.row_path import Columns, VectorFunction, at_rows, some
+from thalweg.runtime.seeded_random import chances
 from thalweg.runtime.state import BucketStore, State
-from thalweg.runtime.tables import tables_of
+from thalweg.runtime.state_tables import tables_of
 
 ChainKernel = Callable[[Columns, int, dict[str, int]], tuple[Array | None, Columns]]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from thalweg.errors import CheckpointError
 from thalweg.ir.logic import Logic
-from thalweg.ir.rows import row_maker
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.ir.user_tuples import row_maker
 
 TypeTable = Mapping[str, TupleType]
 _CLASS = "class"

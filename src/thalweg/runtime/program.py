@@ -12,10 +12,10 @@ from thalweg.ir.operators import (
     Operator,
 )
 from thalweg.ir.plan import Route
-from thalweg.ir.raised import Raised, raised_in, run_generated
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.runtime.counts import Counts
+from thalweg.ir.user_tracebacks import Raised, raised_in, run_generated
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.pe_counts import Counts
 
 
 @dataclass(frozen=True)

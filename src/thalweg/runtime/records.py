@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from thalweg.errors import CheckpointError
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
+from thalweg.runtime.key_ranks import key_rank
 from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
 from thalweg.runtime.program import Program
-from thalweg.runtime.ranks import key_rank
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from thalweg.ir.operators import (
     DEAD_LETTER,
     Operator,
 )
-from thalweg.runtime import loops, rows
+from thalweg.runtime import row_functions as rows
+from thalweg.runtime import row_loops as loops
 from thalweg.runtime.columns import Array, Column
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.kernels import Fallback

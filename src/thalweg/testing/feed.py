@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.log import Epoch, InputLog
-from thalweg.engine.spool import End, Spool
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.spool import End, Spool
+from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.endpoints import Collect, Feed, Items
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
-from thalweg.ir.rows import unpack
+from thalweg.ir.user_tuples import unpack
 
 Given = Sequence[Any]  # tuples (a tw.Tuple, a dict or a plain tuple each), or lists of tuples: one list per epoch
 Inputs = Mapping[str, Given]

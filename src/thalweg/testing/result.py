@@ -8,10 +8,10 @@ from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any
 
-from thalweg.engine.compare import same_bits
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.types import TupleType
 from thalweg.lang.tuples import Tuple
+from thalweg.verify.compare import same_bits
 
 _SHOWN = 5
 

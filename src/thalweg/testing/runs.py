@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from thalweg.analysis.owed import ordered_sinks
+from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.api import check_engine, run_plan
-from thalweg.engine.check import compare, sample_plans
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.compare import first_difference, in_any_order
-from thalweg.engine.diagnose import first_divergence
-from thalweg.engine.log import Epoch
-from thalweg.engine.reference import Answer, Reference
-from thalweg.engine.run import RunOptions, opened
+from thalweg.engine.core.run import RunOptions, opened
+from thalweg.engine.storage.checkpoint import EpochReport
+from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
@@ -24,6 +20,10 @@ from thalweg.load import by_value, with_params
 from thalweg.optimize.passes import make_plan
 from thalweg.testing.feed import Fed, Inputs, fed, flat
 from thalweg.testing.result import Result, row_class
+from thalweg.verify.check import compare, sample_plans
+from thalweg.verify.compare import first_difference, in_any_order
+from thalweg.verify.diagnose import first_divergence
+from thalweg.verify.reference import Answer, Reference
 
 Params = Mapping[str, object] | None
 

@@ -15,10 +15,10 @@ from thalweg.analysis.program.scopes import Function, body_of, is_generator, nam
 from thalweg.analysis.program.store import ANY_NUMBER, Count, meet
 from thalweg.analysis.program.tables import ITERATOR
 from thalweg.analysis.program.values import NOTHING, STR, Known, New, Root, Value, join, only
-from thalweg.ir.declared import declared_of_function
+from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.facts import STATELESS
-from thalweg.lang.place import function_node
 from thalweg.lang.secret import Secret
+from thalweg.lang.source_place import function_node
 
 
 class Following(Attributes):

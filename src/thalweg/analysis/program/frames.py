@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.analysis.program.store import Store
 from thalweg.analysis.program.values import NOTHING, New, Site, Value
-from thalweg.ir.raised import is_foreign
+from thalweg.ir.user_tracebacks import is_foreign
 
 MAX_DEPTH = 12  # of calls
 NO_FRAME = -1

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg.ir.raised import is_foreign
+from thalweg.ir.user_tracebacks import is_foreign
 
 
 def users_code(logger: logging.Logger) -> str | None:

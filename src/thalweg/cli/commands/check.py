@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.mistakes import print_json
 from thalweg.cli.options import AppName, Debug, Json, Params
 from thalweg.cli.planning import graph_of
+from thalweg.cli.print_errors import print_json
 from thalweg.cli.terminal import err, out
-from thalweg.engine.check import CheckResult
-from thalweg.engine.check import check as check_graph
 from thalweg.explain import cut_invariance
+from thalweg.verify.check import CheckResult
+from thalweg.verify.check import check as check_graph
 
 
 def check(

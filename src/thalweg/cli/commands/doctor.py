@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.doctor import examine
-from thalweg.cli.mistakes import print_json
+from thalweg.cli.machine_checks import examine
 from thalweg.cli.options import Debug, Json
+from thalweg.cli.print_errors import print_json
 from thalweg.cli.terminal import err, out
 
 

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thalweg.analysis.show import facts_json, facts_text
-from thalweg.cli.balance import balance_json, balance_text
-from thalweg.cli.mistakes import print_json
+from thalweg.analysis.show_facts import facts_json, facts_text
 from thalweg.cli.options import (
     AppName,
     Balanced,
@@ -22,6 +20,8 @@ from thalweg.cli.options import (
     RuleSet,
 )
 from thalweg.cli.planning import degree_of, graph_of, planned_by
+from thalweg.cli.print_errors import print_json
+from thalweg.cli.show_balance import balance_json, balance_text
 from thalweg.cli.terminal import out
 from thalweg.errors import UsageError
 from thalweg.explain import explain as explained

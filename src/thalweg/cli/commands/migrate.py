@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from thalweg.api import check_engine
-from thalweg.cli.migrate import migration_json, migration_text
-from thalweg.cli.mistakes import print_json
 from thalweg.cli.options import Debug, Json
+from thalweg.cli.print_errors import print_json
+from thalweg.cli.show_migration import migration_json, migration_text
 from thalweg.cli.terminal import err, out
-from thalweg.engine.migrate import Change
-from thalweg.engine.migrate import migrate as migrate_checkpoint
+from thalweg.engine.state.migrate import Change
+from thalweg.engine.state.migrate import migrate as migrate_checkpoint
 
 
 def migrate(

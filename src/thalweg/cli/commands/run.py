@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 
 from thalweg.api import check_engine, run_plan
-from thalweg.cli.balance import balance_json, balance_text
 from thalweg.cli.metrics import metrics as metrics_of
-from thalweg.cli.mistakes import print_json
 from thalweg.cli.options import AppName, Balanced, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile, RuleSet
 from thalweg.cli.planning import graph_of, pairs, planned_by
+from thalweg.cli.print_errors import print_json
 from thalweg.cli.show import progress, show_result
+from thalweg.cli.show_balance import balance_json, balance_text
 from thalweg.cli.signals import stopping
 from thalweg.cli.terminal import err, out
-from thalweg.engine.live_table import Tables
-from thalweg.engine.report import EpochReport
-from thalweg.engine.run import DEFAULT_MAX_TUPLES, RunOptions
-from thalweg.engine.stop import Stop
+from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions
+from thalweg.engine.core.stop import Stop
+from thalweg.engine.sinks.live_table import Tables
+from thalweg.engine.storage.report import EpochReport
 from thalweg.explain import explain
 from thalweg.ir.text import plan_as_json
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.mistakes import print_json
 from thalweg.cli.options import Debug, Json
-from thalweg.cli.state import chosen, state_json, state_text
+from thalweg.cli.print_errors import print_json
+from thalweg.cli.show_state import chosen, state_json, state_text
 from thalweg.cli.terminal import out
-from thalweg.engine.inspect import inspect_checkpoint
+from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint
 
 
 def state(

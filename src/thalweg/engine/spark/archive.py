@@ -15,8 +15,8 @@ from pathlib import Path
 import pyspark
 from pyspark import SparkContext
 
-from thalweg.engine.spark.home import lean_folder
 from thalweg.engine.spark.java import find_java
+from thalweg.engine.spark.spark_home import lean_folder
 
 _UNSAID = "-Xlog:cds*=off -XX:+IgnoreUnrecognizedVMOptions"  # what the JVM thinks of a file that does not fit
 _PATIENCE_S = 300

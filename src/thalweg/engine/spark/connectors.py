@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import SparkSession
 
-from thalweg.engine.sinks import WriteRows
+from thalweg.engine.sinks.writers import WriteRows
 from thalweg.errors import EngineError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.row_endpoints import Kafka

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from thalweg.engine.checkpoint import Checkpoint
 from thalweg.engine.spark.modules import code_of, own_code
 from thalweg.engine.spark.reach import check_reach
 from thalweg.engine.spark.session import is_local
 from thalweg.engine.spark.ship import shipped
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.ir.graph import LogicalGraph
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from thalweg.engine.report import EpochReport
-from thalweg.engine.timing import rounded
+from thalweg.engine.core.timing import rounded
+from thalweg.engine.storage.report import EpochReport
 
 # Spark's names for what it does around an epoch, and the parts in which we show it.
 _PARTS: Mapping[str, str] = {

@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from thalweg.engine.checkpoint import Checkpoint
-from thalweg.engine.feed import Stopped, _room
-from thalweg.engine.rows import shown
+from thalweg.engine.inputs.feeders import Stopped, _room
+from thalweg.engine.inputs.spark_only import shown
+from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.spark.connectors import root_cause
+from thalweg.engine.spark.row_frames import rows_of
 from thalweg.engine.spark.row_schema import check_columns
-from thalweg.engine.spark.rows import rows_of
-from thalweg.engine.spool import End, Spool
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import CheckpointError, EngineError, InputError, StorageError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.ir.row_endpoints import ROWS, Kafka

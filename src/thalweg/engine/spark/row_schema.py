@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
-from thalweg.engine.rows import shown
+from thalweg.engine.inputs.spark_only import shown
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.operators import Source
 from thalweg.ir.row_endpoints import ROWS

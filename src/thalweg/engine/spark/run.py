@@ -14,30 +14,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.owed import ordered_sinks
+from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.codegen.pe import compile_plan
-from thalweg.engine.checkpoint import Checkpoint, EpochReport
-from thalweg.engine.feed import feeding
-from thalweg.engine.inputs import readers
-from thalweg.engine.report import Tally, operator_counts, pe_times
-from thalweg.engine.retain import Retention
-from thalweg.engine.run import Opened, RunOptions, RunResult, Watch, opened, result
-from thalweg.engine.sinks import make_sinks, write_epoch
-from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
+from thalweg.engine.core.stage_programs import Passed, first_failure
+from thalweg.engine.core.timing import Laps, rounded, timed
+from thalweg.engine.inputs.feeders import feeding
+from thalweg.engine.inputs.readers import readers
+from thalweg.engine.inputs.retention import Retention
+from thalweg.engine.sinks.writers import make_sinks, write_epoch
 from thalweg.engine.spark.connectors import check_connectors, rows_writer, with_packages
-from thalweg.engine.spark.deaths import query_error
 from thalweg.engine.spark.deploy import deployed
-from thalweg.engine.spark.inspect import committed_epochs
 from thalweg.engine.spark.labels import balanced_labels
+from thalweg.engine.spark.process_deaths import query_error
 from thalweg.engine.spark.progress import ProgressReader, joined
+from thalweg.engine.spark.read_state import committed_epochs
 from thalweg.engine.spark.row_feed import row_feeding
 from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
-from thalweg.engine.spark.stages import connect
+from thalweg.engine.spark.stage_operators import connect
 from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
-from thalweg.engine.stages import Passed, first_failure
-from thalweg.engine.timing import Laps, rounded, timed
+from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.storage.report import Tally, operator_counts, pe_times
 from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph

@@ -10,9 +10,9 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
-from thalweg.engine.checkpoint import EpochReport
-from thalweg.engine.run import RunOptions, RunResult
+from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.spark.run import run_spark
+from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import InternalError
 from thalweg.ir.plan import PhysicalPlan
 

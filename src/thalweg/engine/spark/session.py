@@ -15,11 +15,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.archive import mapping_options
-from thalweg.engine.spark.deaths import jvm_deaths_said, let_us_say_it, stop
-from thalweg.engine.spark.home import lean_home
 from thalweg.engine.spark.java import require_java
-from thalweg.engine.spark.quiet import quiet
+from thalweg.engine.spark.jvm_output import quiet
+from thalweg.engine.spark.process_deaths import jvm_deaths_said, let_us_say_it, stop
 from thalweg.engine.spark.settings import refusals
+from thalweg.engine.spark.spark_home import lean_home
 
 LOCAL = "local[*]"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from thalweg.engine.spark.modules import CodeFile
-from thalweg.engine.storage import write_atomically
+from thalweg.engine.storage.small_files import write_atomically
 
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
 _PATH = "PYTHONPATH"

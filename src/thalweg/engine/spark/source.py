@@ -15,15 +15,15 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
-from thalweg.engine.checkpoint import Checkpoint, Cut
-from thalweg.engine.cutter import EpochCutter
-from thalweg.engine.inputs import InputReader
-from thalweg.engine.log import Epoch, Piece
-from thalweg.engine.loops import stored_feedback
-from thalweg.engine.spark.at_work import Notes
+from thalweg.engine.core.stage_programs import Passed, run_fed, run_source_pe
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.feedback import stored_feedback
+from thalweg.engine.inputs.readers import InputReader
 from thalweg.engine.spark.reach import unreachable
 from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_rows, passed_rows
-from thalweg.engine.stages import Passed, run_fed, run_source_pe
+from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.storage.checkpoint import Checkpoint, Cut
+from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.frame import Frame

@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.engine.run import RunOptions, opened
+from thalweg.engine.core.run import RunOptions, opened
+from thalweg.engine.core.stage_programs import first_failure
 from thalweg.engine.spark.deploy import deployed
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.row_schema import arrow_schema, spark_schema
 from thalweg.engine.spark.run import all_feeding, frames_of
 from thalweg.engine.spark.session import query_session
 from thalweg.engine.spark.wire import ERRORS, FAILURES, first_error, read_failures
-from thalweg.engine.stages import first_failure
 from thalweg.errors import OutputError
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.types import TupleType

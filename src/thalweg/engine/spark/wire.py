@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from thalweg.engine.failures import from_document, to_document
-from thalweg.engine.stages import Parcel, Passed
+from thalweg.engine.core.stage_programs import Parcel, Passed
+from thalweg.engine.storage.error_documents import from_document, to_document
 from thalweg.errors import ThalwegError
-from thalweg.runtime.counts import Counts, Spent
+from thalweg.runtime.pe_counts import Counts, Spent
 from thalweg.runtime.program import Failure
 
 SCHEMA = "channel int, stream int, frame binary"

@@ -1,0 +1,149 @@
+"""Run a plan: the part that all engines share."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from thalweg.engine.core.stop import Stop
+from thalweg.engine.sinks.console import ConsoleSink
+from thalweg.engine.sinks.live_table import Display, live_display
+from thalweg.engine.sinks.writers import CollectSink, SinkWriter, make_sinks, tuples_of
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.storage.manifest import Manifest, make_manifest
+from thalweg.engine.storage.report import Tally
+from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.endpoints import Beacon
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.types import TupleType
+from thalweg.ir.values import reviver
+
+DEFAULT_MAX_TUPLES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to run, apart from the plan."""
+
+    checkpoint: Path | None = None
+    follow: bool = False
+    max_tuples_per_epoch: int = DEFAULT_MAX_TUPLES
+    interval_s: float = 1.0
+    overwrite: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    console: TextIO | None = None  # where console sinks print; None: standard output
+    stop: Stop = field(default_factory=Stop, compare=False)
+    display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
+    in_process: bool = False  # the local engine runs all channels in this process, one after the other
+    keep_epochs: int | None = None  # of sources that cannot be read twice: what so many epochs took; None: all
+
+    def __post_init__(self) -> None:
+        if self.max_tuples_per_epoch < 1:
+            raise PlanError("an epoch takes at least one tuple", found=f"{self.max_tuples_per_epoch} tuples per epoch")
+        if self.keep_epochs is not None and self.keep_epochs < 1:
+            raise PlanError("the last epoch's input is kept at least", found=f"{self.keep_epochs} epochs to keep")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did, and what its collect sinks took."""
+
+    epochs: int
+    tuples_in: int
+    tuples_out: Mapping[str, int]
+    seconds: float
+    collected: Mapping[str, pa.Table]
+    types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
+    stopped: bool = False  # between two epochs, because somebody asked for it: there may be more to do
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
+
+    def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
+        """The tuples of a collect sink, in order; without a name, of the only one."""
+        names = list(self.collected)
+        if sink is None and len(names) == 1:
+            sink = names[0]
+        if sink is None or sink not in self.collected:
+            hint = did_you_mean(sink or "", names)
+            raise PlanError(
+                f"no collect sink {sink}" if sink else "which collect sink?",
+                expected=", ".join(names) or "a collect sink",
+                hint=hint,
+            )
+        revivers = [reviver(kind) for _, kind in self.types[sink].attributes]
+        return [
+            tuple(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])
+        ]
+
+
+Watch = Callable[[EpochReport], None]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint in use, with the sinks that this run may write."""
+
+    checkpoint: Checkpoint
+    manifest: Manifest
+    sinks: Mapping[str, SinkWriter]
+    display: Display | None = None
+
+    def show(self, epoch: int, options: RunOptions) -> None:
+        """Print what the user should see of an epoch that is whole."""
+        for sink in self.sinks.values():
+            if self.display is not None and isinstance(sink, ConsoleSink) and sink.live:
+                sink.show_live(epoch, self.display)
+            else:
+                sink.show(epoch, options.console or sys.stdout)
+
+
+@contextmanager
+def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
+    """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
+    if not options.follow:
+        _check_ends(plan.graph)
+    with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
+        checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
+        try:
+            manifest = checkpoint.open(make_manifest(plan, engine, labels))
+            sinks = make_sinks(plan.graph, checkpoint.results)
+            for sink in sinks.values():
+                sink.claim(manifest.run, overwrite=options.overwrite)
+            live = any(isinstance(sink, ConsoleSink) and sink.live for sink in sinks.values())
+            with live_display(live, options.display, options.console or sys.stdout) as display:
+                yield Opened(checkpoint, manifest, sinks, display)
+        finally:
+            checkpoint.close()
+
+
+def _check_ends(graph: LogicalGraph) -> None:
+    for source in graph.sources:
+        if isinstance(source.endpoint, Beacon) and source.endpoint.count is None:
+            raise PlanError(
+                f"the run would never end: {source.name} is endless",
+                operator=source.name,
+                where=source.where,
+                expected="tw.beacon(…, count=…), or a run with --follow",
+            )
+
+
+def result(plan: PhysicalPlan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
+    kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
+    return RunResult(
+        epochs=tally.epochs,
+        tuples_in=0 if tally.all is None else tally.all.tuples_in,
+        tuples_out={name: 0 if tally.all is None else tally.all.tuples_out[name] for name in run.sinks},
+        seconds=seconds,
+        collected={name: sink.read() for name, sink in kept.items()},
+        types={name: sink.tuple_type for name, sink in kept.items()},
+        stopped=stopped,
+        left_out={} if tally.all is None else tally.all.left_out,
+    )

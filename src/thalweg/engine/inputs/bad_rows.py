@@ -1,0 +1,198 @@
+"""Which rows of a file are tuples and which are not, judged row by row.
+
+A row is judged by all attributes of its type, whether anything reads them or not: otherwise the plan, which decides
+what is read, would decide what is bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, plain_values
+from thalweg.runtime.columns import Array, Column, from_arrow
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Rows start..stop of a file are no tuples: one line, or all rows of a part that cannot be read at all."""
+
+    start: int
+    stop: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file: the rows that are tuples, and the bad ones."""
+
+    rows: Rows | None
+    bad: tuple[Bad, ...]
+
+
+class Rows(Protocol):
+    """Rows that could be read, though their values may not fit."""
+
+    @property
+    def at(self) -> Array:
+        """Their numbers in the file."""
+
+    def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
+        """An attribute of some of them; Misfit where a value does not fit."""
+
+    def nulls(self, name: str) -> Array:
+        """Which of them have no value of this attribute."""
+
+    def take(self, kept: Array) -> Rows: ...
+
+    def text(self, index: int) -> str:
+        """One of them as a user would find it in the file."""
+
+    def place(self, index: int) -> str:
+        """Where in the file, in words that go before a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The records of a text file as they stand there, by row, with the numbers of their lines."""
+
+    texts: Sequence[bytes]
+    numbers: Sequence[int]
+
+    def text(self, row: int) -> str:
+        return self.texts[row].decode(errors="replace")
+
+    def place(self, row: int) -> str:
+        return f"line {self.numbers[row]}: "
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of an Arrow table."""
+
+    table: pa.Table
+    at: Array
+    lines: Lines | None = None
+    csv: bool = False
+
+    def _all(self, name: str, kind: AttributeType) -> pa.ChunkedArray:
+        if self.table.column_names.count(name) != 1:
+            there = ", ".join(self.table.column_names) or "none of these"
+            raise Misfit(str(kind), f"a file with {there}", whole=True)
+        return self.table.column(name)
+
+    def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
+        column = self._all(name, kind).slice(start, stop - start)
+        first = int(self.at[start]) if start < stop else 0
+        if kind.boxed:
+            return boxed_column(column, kind, first, text=self.csv)
+        return from_arrow(plain_values(column, kind, first))
+
+    def nulls(self, name: str) -> Array:
+        column = self.table.column(name)
+        found: Array = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
+        return found
+
+    def take(self, kept: Array) -> TableRows:
+        return TableRows(self.table.take(pa.array(kept)), self.at[kept], self.lines, self.csv)
+
+    def text(self, index: int) -> str:
+        if self.lines is not None:
+            return self.lines.text(int(self.at[index]))
+        return ", ".join(f"{name}={_shown(self.table.column(name), index)}" for name in self.table.column_names)
+
+    def place(self, index: int) -> str:
+        return "" if self.lines is None else self.lines.place(int(self.at[index]))
+
+
+def _shown(column: pa.ChunkedArray, index: int) -> str:
+    try:
+        return repr(column[index].as_py())
+    except (ValueError, OverflowError, pa.ArrowException):  # a date of the year 30000 has no Python value
+        return f"<{column.type}>"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """Objects of JSON lines, parsed by Python."""
+
+    rows: Sequence[Mapping[str, Any]]
+    at: Array
+    lines: Lines
+
+    def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
+        return json_column(self.rows[start:stop], name, kind, int(self.at[start]) if start < stop else 0)
+
+    def nulls(self, name: str) -> Array:
+        return np.array([row.get(name) is None for row in self.rows], np.bool_)
+
+    def take(self, kept: Array) -> JsonRows:
+        return JsonRows([self.rows[i] for i in kept.tolist()], self.at[kept], self.lines)
+
+    def text(self, index: int) -> str:
+        return self.lines.text(int(self.at[index]))
+
+    def place(self, index: int) -> str:
+        return self.lines.place(int(self.at[index]))
+
+
+def whole_misfit(rows: Rows, tuple_type: TupleType) -> str | None:
+    """Why none of the rows can be a tuple: an attribute is not there, or its column has another type."""
+    for name, kind in tuple_type.attributes:
+        try:
+            rows.column(name, kind, 0, 0)
+        except Misfit as misfit:
+            return _reason(name, misfit)
+    return None
+
+
+def unreadable(start: int, stop: int, reason: str, text: str = "") -> Part:
+    return Part(None, (Bad(start, stop, text, reason),))
+
+
+def judged(rows: Rows, bad: Sequence[Bad], tuple_type: TupleType) -> Part:
+    """The rows that are tuples; the others beside those that could not even be read."""
+    reasons: dict[int, str] = {}
+    left = np.ones(len(rows.at), np.bool_)
+    for name, kind in tuple_type.attributes:  # first the commonest: so many may be missing that a search would be slow
+        if not kind.optional:
+            for index in np.flatnonzero(rows.nulls(name) & left).tolist():
+                reasons[index] = f"{name}: expected {kind} in every row, found nothing"
+            left[list(reasons)] = False
+    for name, kind in tuple_type.attributes:
+        present = np.flatnonzero(left)
+        some = rows if len(present) == len(rows.at) else rows.take(present)
+        for index, misfit in _misfits(len(present), lambda start, stop: some.column(name, kind, start, stop)):
+            reasons[int(present[index])] = _reason(name, misfit)
+            left[present[index]] = False
+    misfits = [
+        Bad(int(rows.at[i]), int(rows.at[i]) + 1, rows.text(i), rows.place(i) + reasons[i]) for i in sorted(reasons)
+    ]
+    together = sorted([*bad, *misfits], key=lambda one: one.start)
+    return Part(rows.take(np.flatnonzero(left)) if misfits else rows, tuple(together))
+
+
+def _reason(name: str, misfit: Misfit) -> str:
+    return f"{name}: expected {misfit.expected}, found {misfit.found}"
+
+
+def _misfits(count: int, make: Callable[[int, int], object]) -> Iterator[tuple[int, Misfit]]:
+    """Where one value alone does not fit, found by halving."""
+    spans = [(0, count)] if count else []
+    while spans:
+        start, stop = spans.pop()
+        try:
+            make(start, stop)
+        except Misfit as misfit:
+            if stop - start == 1:
+                yield start, misfit
+            else:
+                middle = (start + stop) // 2
+                spans += [(middle, stop), (start, middle)]

@@ -1,0 +1,113 @@
+"""Beacons: the log records row ranges, and whoever reads them calls the user's function again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thalweg.engine.storage.log import Chunk, Piece
+from thalweg.errors import TupleError, Where
+from thalweg.ir.endpoints import Beacon
+from thalweg.ir.operators import Source
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_tuples import unpack
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.program import Failure
+from thalweg.runtime.row_functions import columns_of
+
+_FIRST = -1  # its rank: no operator sees the tuple before its source
+
+
+class BeaconSplits:
+    """How far each shard was taken. With a rate, the clock decides where epochs are cut, and the log keeps it."""
+
+    patient = False
+
+    def __init__(self, source: Source, beacon: Beacon) -> None:
+        self.source, self.beacon = source, beacon
+        self.taken = [0] * beacon.shards
+        self._began: tuple[float, int] | None = None  # when the rate began to count, and how many were taken then
+
+    def took(self, chunk: Chunk) -> None:
+        self.taken[chunk.split] = chunk.stop
+
+    def _left(self, shard: int) -> int | None:
+        rows = self.beacon.rows(shard)
+        return None if rows is None else max(0, rows - self.taken[shard])
+
+    @property
+    def open(self) -> bool:
+        return any(self._left(shard) != 0 for shard in range(self.beacon.shards))
+
+    def backlog(self) -> int:
+        return sum(self._left(shard) or 0 for shard in range(self.beacon.shards))
+
+    def look(self) -> None:
+        if self._began is None:
+            self._began = time.monotonic(), sum(self.taken)
+
+    def _due(self, limit: int) -> int:
+        if self.beacon.rate_per_s is None or self._began is None:
+            return limit
+        began, before = self._began
+        return min(limit, int((time.monotonic() - began) * self.beacon.rate_per_s) - (sum(self.taken) - before))
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        due = self._due(limit)
+        if due <= 0:
+            return
+        for shard, start in enumerate(self.taken):
+            left, each = self._left(shard), max(1, due // self.beacon.shards)
+            stop = start + (each if left is None else min(each, left))
+            if start < stop:
+                yield Chunk(self.source.name, shard, "", start, stop, rows=stop, size=0, modified_ns=0)
+
+
+class BeaconError(TupleError):
+    """The function failed for one tuple. An engine keeps the failure: another channel may have met an earlier one."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(
+            failure.message, operator=failure.operator, where=failure.where, at=failure.at, found=failure.row
+        )
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class BeaconReader:
+    """Makes the tuples of row ranges."""
+
+    source: str
+    where: Where
+    beacon: Beacon
+    tuple_type: TupleType
+    columns: tuple[str, ...]
+
+    def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
+        """A failure is raised behind the frames of the tuples before it: those may hold an earlier one."""
+        chunk = piece.chunk
+        for start in range(chunk.start, chunk.stop, frame_rows):
+            stop = min(start + frame_rows, chunk.stop)
+            made: list[tuple[Any, ...]] = []
+            failure: BeaconError | None = None
+            for row in range(start, stop):
+                index = self.beacon.index(chunk.split, row)
+                try:
+                    made.append(unpack(self.beacon.function(index), self.tuple_type))
+                except Exception as error:  # whatever a user's function raises belongs to its tuple
+                    failure = self._failure(piece.position + row - chunk.start, index, error)
+                    break
+            if made:
+                columns = columns_of(made, self.tuple_type)
+                first = piece.position + start - chunk.start
+                positions = np.arange(first, first + len(made))
+                yield Frame(positions, (), {name: columns[name] for name in self.columns})
+            if failure is not None:
+                raise failure
+
+    def _failure(self, position: int, index: int, error: Exception) -> BeaconError:
+        return BeaconError(Failure.of(error, (position,), _FIRST, self.source, self.where, f"tuple number {index}"))

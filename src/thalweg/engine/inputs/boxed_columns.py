@@ -1,0 +1,42 @@
+"""Columns of Python values from files. A Misfit names the row that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.engine.storage.json_lines import TO_TEXT, from_json, from_text
+from thalweg.ir.types import AttributeType
+from thalweg.runtime.arrow_types import Misfit, file_values
+from thalweg.runtime.columns import Array, Column, from_values, objects
+
+
+def json_column(rows: Sequence[Mapping[str, Any]], name: str, kind: AttributeType, first: int) -> Column:
+    """One attribute of parsed JSON lines; `first` is the number of the first of these rows."""
+    values = (row.get(name) for row in rows)
+    return from_values(_converted(values, lambda value: from_json(value, kind, name), first), kind)
+
+
+def boxed_column(column: pa.ChunkedArray, kind: AttributeType, first: int, *, text: bool) -> Array:
+    """An Arrow column as Python values; with `text`, from a file in which everything is text."""
+    if text and kind.required in TO_TEXT:
+        return objects(_converted(column.to_pylist(), lambda field: from_text(field, kind), first))
+    try:
+        return objects(file_values(column, kind))
+    except Misfit as misfit:
+        if misfit.whole:
+            raise
+    ones = (column.slice(row, 1) for row in range(len(column)))
+    return objects(_converted(ones, lambda one: file_values(one, kind)[0], first))
+
+
+def _converted(values: Iterable[Any], convert: Callable[[Any], Any], first: int) -> list[Any]:
+    done: list[Any] = []
+    for row, value in enumerate(values, first):
+        try:
+            done.append(convert(value))
+        except Misfit as misfit:
+            raise Misfit(misfit.expected, f"{misfit.found} in row {row}") from None
+    return done

@@ -1,0 +1,62 @@
+"""The feeder of an iterable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+from thalweg.errors import InputError, TupleError
+from thalweg.ir.operators import Source
+from thalweg.ir.user_tracebacks import raised_in
+from thalweg.ir.user_tuples import unpack
+
+
+class Rows(Protocol):
+    """Where a feeder puts its tuples. Every call may raise, to stop the feeder."""
+
+    @property
+    def tuples(self) -> int:
+        """How many were there before this one."""
+
+    def add(self, values: tuple[Any, ...]) -> None: ...
+
+    def wait(self, seconds: float) -> None: ...
+
+
+def feed_items(source: Source, items: Any, out: Rows, limit: int | None = None) -> None:
+    """All items behind those that an earlier run spooled; of an endless iterable a limit is wise."""
+    before, count = out.tuples, 0
+    for count, item in enumerate(islice(_items(source, items), limit), 1):
+        if count <= before:
+            continue
+        try:
+            values = unpack(item, source.outputs[0])
+        except Exception as error:  # an item may be any object, and do anything when looked at
+            raise _failure(source, error, f"item {count - 1}: {item!r}") from error
+        out.add(values)
+    if count < before:
+        raise InputError(
+            "the iterable is shorter than it was",
+            operator=source.name,
+            where=source.where,
+            expected=f"at least the {before} items that were taken of it before",
+            found=f"{count} items",
+            hint="after a restart it must yield the same items again: they are counted to find the next one",
+        )
+
+
+def _items(source: Source, items: Any) -> Iterator[Any]:
+    """The items; whatever the user's code raises is told with the number of the item."""
+    number = 0
+    try:
+        for item in items if isinstance(items, Iterable) else items():
+            yield item
+            number += 1
+    except Exception as error:
+        raise _failure(source, error, f"item {number}") from error
+
+
+def _failure(source: Source, error: Exception, found: str) -> TupleError:
+    text = f"{type(error).__name__}: {error}"
+    return TupleError(text, operator=source.name, where=source.where, at=raised_in(error), found=found)

@@ -1,0 +1,218 @@
+"""Feeders: threads of the driver that put what a source says into its spool.
+
+A feeder runs ahead of the epochs by a bounded number of tuples: it reads in the input log how far they are. When a run
+is left, its feeders stop; what they had not spooled they have not taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.engine.inputs.feed_items import feed_items
+from thalweg.engine.inputs.feed_tcp import feed_tcp
+from thalweg.engine.inputs.spool import End, Spool
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.log import InputLog
+from thalweg.errors import EngineError, InternalError, StorageError, ThalwegError
+from thalweg.ir.endpoints import SPOOLED, Items, Tcp
+from thalweg.ir.operators import Source
+
+ROWS_PER_FILE = 16_384
+_FLUSH_S, _POLL_S, _GRACE_S = 0.1, 0.02, 0.5
+
+
+class Stopped(Exception):
+    """The run is being left: control flow of a feeder."""
+
+
+class SpoolWriter:
+    """Appends to a spool: a file when enough tuples are there, or when the flusher finds some that waited."""
+
+    def __init__(
+        self, source: Source, spool: Spool, room: Callable[[int], bool], rows_per_file: int = ROWS_PER_FILE
+    ) -> None:
+        spool.open()
+        self.source, self.spool, self.rows_per_file = source, spool, rows_per_file
+        self.files, self.tuples = spool.contents()
+        self.stopped = threading.Event()
+        self.failure: ThalwegError | None = None
+        self._broken: ThalwegError | None = None
+        self._room, self._grown = room, True
+        self._rows: list[tuple[Any, ...]] = []
+        self._lock = threading.Lock()
+
+    def add(self, values: tuple[Any, ...]) -> None:
+        with self._lock:
+            self._check()
+            self._rows.append(values)
+            full = len(self._rows) >= self.rows_per_file
+        if full:
+            self.flush()
+        if self._grown:  # by this thread or by the flusher
+            self._grown = False
+            while not self._room(self.tuples):
+                self.wait(_POLL_S)
+
+    def flush(self) -> None:
+        with self._lock:
+            self._write()
+
+    def _write(self) -> None:
+        if self._broken is not None:
+            raise self._broken  # what comes behind a hole must not be written
+        if not self._rows or self.stopped.is_set():
+            return
+        try:
+            self.spool.write(self.files, self._rows, self.source.outputs[0])
+        except (OSError, pa.ArrowException, StorageError) as error:
+            self._broken = self._cannot(error)
+            raise self._broken from None
+        self.files += 1
+        self.tuples += len(self._rows)
+        self._rows, self._grown = [], True
+
+    def end(self, error: ThalwegError | None = None) -> None:
+        """Say in the spool that nothing comes any more, and why; if even that fails, keep the reason for `failure`."""
+        with self._lock:
+            self._check()
+            try:
+                self._write()
+            except ThalwegError as broken:
+                error = broken
+            try:
+                self.spool.mark_end(End(error))
+            except (OSError, StorageError) as second:
+                self.failure = error or self._cannot(second)
+
+    def _cannot(self, error: Exception) -> ThalwegError:
+        if isinstance(error, StorageError):
+            return error
+        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
+
+    def wait(self, seconds: float) -> None:
+        self.stopped.wait(seconds)
+        self._check()
+
+    def stop(self) -> None:
+        """Afterwards nothing is written any more, whatever a thread that hangs in user code still does."""
+        with self._lock:
+            self.stopped.set()
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise Stopped
+
+
+class _Taken:
+    """How many tuples of a source the input log has taken."""
+
+    def __init__(self, log: InputLog, source: str) -> None:
+        self.log, self.source, self.number, self.tuples = log, source, 0, 0
+
+    def __call__(self) -> int:
+        while (epoch := self.log.get(self.number)) is not None:
+            self.tuples += sum(c.stop - c.start for c in epoch.chunks if c.source == self.source)
+            self.number += 1
+        return self.tuples
+
+
+def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
+    """Until the source ends, fails or the run is left."""
+    try:
+        _feed(source, out, follow=follow)
+    except Stopped:
+        return
+    except ThalwegError as error:
+        _end(out, error)
+    except Exception as error:  # a bug of ours must not leave the run waiting for ever
+        _end(out, InternalError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where))
+    else:
+        _end(out, None)
+
+
+def _feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
+    match source.endpoint:
+        case Items(items=items):
+            feed_items(source, items, out)
+        case Tcp() as tcp:
+            feed_tcp(source, tcp, out, follow=follow)
+        case _:
+            raise InternalError(f"{source.name} needs no spool")
+
+
+def _end(out: SpoolWriter, error: ThalwegError | None) -> None:
+    with suppress(Stopped):
+        out.end(error)
+
+
+@contextmanager
+def feeding(
+    sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
+) -> Iterator[Callable[[], None]]:
+    """Feed the spools of these sources while the block runs.
+
+    Gives a function to be called now and then: it raises what a feeder could not even write into its spool.
+    """
+    wanted = [] if checkpoint.log.has_end else [s for s in sources if _is_to_feed(s, checkpoint)]
+    writers = [
+        SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
+    ]
+    threads = [
+        threading.Thread(target=feed, args=(w.source, w), kwargs={"follow": follow}, daemon=True) for w in writers
+    ]
+    if writers:
+        threads.append(threading.Thread(target=_flush, args=(writers,), daemon=True))
+    for thread in threads:
+        thread.start()
+    try:
+        yield lambda: _raise_first(writers)
+    finally:
+        for writer in writers:
+            writer.stop()
+        for thread in threads:
+            thread.join(_GRACE_S)
+
+
+def _is_to_feed(source: Source, checkpoint: Checkpoint) -> bool:
+    """A source that has ended is not asked again; one that failed is."""
+    end = Spool.of(checkpoint.spools, source.name).end()
+    return isinstance(source.endpoint, SPOOLED) and (end is None or end.error is not None)
+
+
+def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
+    """A whole epoch may wait while another is at work; more would only fill the disk."""
+    taken = _Taken(log, source)
+    return lambda spooled: spooled - taken() < 2 * max_tuples
+
+
+def _raise_first(writers: Sequence[SpoolWriter]) -> None:
+    for writer in writers:
+        if writer.failure is not None:
+            raise writer.failure
+
+
+def _flush(writers: Sequence[SpoolWriter]) -> None:
+    while not all(writer.stopped.wait(_FLUSH_S / len(writers)) for writer in writers):
+        for writer in writers:
+            try:
+                writer.flush()
+            except ThalwegError as error:
+                _end(writer, error)
+                writers = [w for w in writers if w is not writer]
+
+
+def spool_items(
+    sources: Sequence[Source], spools: Path, limit: int | None = None, rows_per_file: int = ROWS_PER_FILE
+) -> None:
+    """Spool the iterables among these sources here and now, at most so many items of each: for a sample."""
+    for source in sources:
+        if isinstance(source.endpoint, Items):
+            out = SpoolWriter(source, Spool.of(spools, source.name), lambda spooled: True, rows_per_file)
+            feed_items(source, source.endpoint.items, out, limit)
+            out.end()

@@ -1,0 +1,38 @@
+"""A file that the input log names must stay as it was."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+
+from thalweg.engine.storage.log import Chunk
+from thalweg.errors import InputError
+
+
+def changed(known: Chunk, size: int, modified_ns: int) -> InputError:
+    return InputError(
+        f"{known.path} changed after it was taken",
+        expected=f"{known.size} bytes, modified at {_shown(known.modified_ns)}",
+        found=f"{size} bytes, modified at {_shown(modified_ns)}",
+        hint="put the file back as it was, or start anew with another checkpoint; new data belongs into new files",
+    )
+
+
+def _shown(modified_ns: int) -> str:
+    """To the nanosecond: a file may be written again within a second."""
+    when = dt.datetime.fromtimestamp(modified_ns // 1_000_000_000)
+    return f"{when}.{modified_ns % 1_000_000_000:09d}"
+
+
+def check_unchanged(chunk: Chunk) -> None:
+    """A file that is about to be read (again) must be the one that was logged."""
+    try:
+        stat = os.stat(chunk.path)
+    except FileNotFoundError:
+        raise InputError(
+            f"{chunk.path} has vanished before it was wholly processed",
+            expected=f"a file of {chunk.size} bytes, rows {chunk.start} to {chunk.stop} of it",
+            hint="put the file back and start again; nothing was lost",
+        ) from None
+    if (stat.st_size, stat.st_mtime_ns) != (chunk.size, chunk.modified_ns):
+        raise changed(chunk, stat.st_size, stat.st_mtime_ns)

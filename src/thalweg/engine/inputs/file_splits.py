@@ -1,0 +1,271 @@
+"""File splits: listing a source's folder, reading rows as frames."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thalweg.engine.inputs.arrow_files import ARROW_SUFFIXES, count_arrow_rows, read_arrow
+from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
+from thalweg.engine.inputs.file_identity import changed, check_unchanged
+from thalweg.engine.inputs.parquet_files import read_groups
+from thalweg.engine.inputs.text_tables import read_text
+from thalweg.engine.inputs.tolerant_files import count_tolerantly
+from thalweg.engine.storage.json_lines import count_json_rows, json_rows
+from thalweg.engine.storage.log import Chunk, Piece
+from thalweg.errors import InputError
+from thalweg.ir.endpoints import Files
+from thalweg.ir.expr import Expr
+from thalweg.ir.operators import Source
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, plain_values
+from thalweg.runtime.columns import Array, Column, from_arrow
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.objects import from_stored
+
+T = TypeVar("T")
+
+SUFFIXES = {
+    "parquet": (".parquet",),
+    "csv": (".csv",),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "arrow": ARROW_SUFFIXES,
+}
+STORED = {b"thalweg": b"stored"}  # marks a column of pickled values, in files that nobody but Thalweg writes
+
+
+class Pending:
+    """What of one source waits for an epoch: splits in order, the first of them perhaps begun. There may be very many:
+    none of this but `take` goes through them."""
+
+    def __init__(self) -> None:
+        self._chunks: OrderedDict[str, Chunk] = OrderedDict()  # by path
+        self.tuples = 0
+
+    def add(self, chunk: Chunk) -> None:
+        self._chunks[chunk.path] = chunk
+        self.tuples += chunk.stop - chunk.start
+
+    def took(self, chunk: Chunk) -> None:
+        """An epoch took this: what is left of its split stays."""
+        waited = self._chunks.pop(chunk.path, None)
+        if waited is not None:
+            self.tuples -= waited.stop - waited.start
+        if chunk.stop < chunk.rows:
+            self.add(replace(chunk, start=chunk.stop, stop=chunk.rows))
+            self._chunks.move_to_end(chunk.path, last=False)
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        for chunk in self._chunks.values():
+            if limit <= 0:
+                return
+            stop = min(chunk.stop, chunk.start + limit)
+            limit -= stop - chunk.start
+            yield replace(chunk, stop=stop)
+
+
+class FileSplits:
+    """A source's files: a folder is listed again and again, its files are taken in order of name."""
+
+    patient = False
+    open = False  # what is not there now is somebody's future run
+
+    def __init__(self, source: Source, endpoint: Files) -> None:
+        self.source, self.endpoint = source, endpoint
+        self.known: dict[str, Chunk] = {}  # by path, as last taken, or as it was found
+        self.pending = Pending()
+
+    def took(self, chunk: Chunk) -> None:
+        self.known[chunk.path] = chunk
+        self.pending.took(chunk)
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        return self.pending.take(limit)
+
+    def backlog(self) -> int:
+        return self.pending.tuples
+
+    def look(self) -> None:
+        for path, size, modified_ns in _files(self.source, self.endpoint):
+            known = self.known.get(path)
+            if known is not None and (known.size, known.modified_ns) != (size, modified_ns):
+                raise changed(known, size, modified_ns)
+            if known is not None or (rows := self._count(path)) is None:
+                continue
+            chunk = Chunk(self.source.name, len(self.known), path, 0, rows, rows, size, modified_ns)
+            self.known[path] = chunk
+            if rows:
+                self.pending.add(chunk)
+
+    def _count(self, path: str) -> int | None:
+        """None: it was deleted since the folder was listed, and is as good as never there."""
+        try:
+            if self.source.on_error == "fail":
+                return _count_rows(path, self.endpoint.format)
+            return count_tolerantly(path, self.endpoint.format, self.source.outputs[0])
+        except (InputError, FileNotFoundError):
+            if Path(path).exists():
+                raise
+            return None
+
+
+def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
+    """Path, size and time of change of each."""
+    root = Path(endpoint.path).absolute()
+    if root.is_file():
+        found = [root]
+    elif root.is_dir():
+        suffixes = SUFFIXES[endpoint.format]
+        found = [p for p in _listed(source, root) if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
+    elif endpoint.exported and not root.exists():
+        found = []  # who exports has not started yet
+    else:
+        raise InputError(
+            "the source's folder does not exist",
+            operator=source.name,
+            where=source.where,
+            found=str(root),
+            hint="paths are relative to the folder in which the run is started",
+        )
+    return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
+
+
+def _listed(source: Source, root: Path) -> list[Path]:
+    try:
+        return sorted(root.iterdir())
+    except OSError as error:
+        raise InputError(
+            "the source's folder cannot be listed",
+            operator=source.name,
+            where=source.where,
+            found=f"{root}: {error.strerror}",
+        ) from None
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    """None: somebody deleted it since the folder was listed. Whether that matters is seen when it is to be read."""
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _count_rows(path: str, format: str) -> int:
+    if format == "parquet":
+        try:
+            return int(pq.read_metadata(path).num_rows)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
+    if format == "arrow":
+        return count_arrow_rows(path)
+    return count_json_rows(path) if format == "jsonl" else len(read_text(path, format, None))
+
+
+_last_text: dict[tuple[object, ...], Any] = {}
+
+
+def _once(chunk: Chunk, form: object, read: Callable[[], T]) -> T:
+    """What a text file holds: it must be read as a whole, so it stays at hand for the piece that goes on with it."""
+    asked = (chunk.path, chunk.size, chunk.modified_ns, form)
+    found: T = _last_text[asked] if asked in _last_text else read()
+    _last_text.clear()
+    if chunk.stop < chunk.rows:
+        _last_text[asked] = found
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the live attributes of one source's files."""
+
+    source: str
+    endpoint: Files
+    tuple_type: TupleType
+    columns: tuple[str, ...]
+    spooled: bool = False  # files that Thalweg wrote itself
+    wanted: Expr | None = None  # what is not so may be left out
+
+    def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
+        """The piece's tuples with their positions, in frames of at most `frame_rows`."""
+        check_unchanged(piece.chunk)
+        columns, at = self._columns(piece.chunk)
+        at = np.arange(piece.chunk.stop - piece.chunk.start) if at is None else at
+        whole = Frame(piece.position + at, (), columns)
+        for start in range(0, len(whole), frame_rows):
+            yield whole.window(start, min(start + frame_rows, len(whole)))
+
+    def _columns(self, chunk: Chunk) -> tuple[dict[str, Column], Array | None]:
+        """The chunk's columns, and which of its rows they are; None: all."""
+        kinds = dict(self.tuple_type.attributes)
+        parsed = self.endpoint.format == "jsonl" and any(kind.boxed for kind in kinds.values())
+        table, at = (None, None) if parsed else self._table(chunk)
+        rows = self._json_rows(chunk) if parsed else []
+        columns: dict[str, Column] = {}
+        for name in self.columns:
+            try:
+                if table is None:
+                    columns[name] = json_column(rows, name, kinds[name], chunk.start)
+                elif self.spooled and kinds[name].boxed:
+                    columns[name] = from_stored(self._present(table, name, kinds[name], chunk).combine_chunks())
+                elif kinds[name].boxed:
+                    column = self._present(table, name, kinds[name], chunk)
+                    text = self.endpoint.format == "csv"
+                    columns[name] = boxed_column(column, kinds[name], chunk.start, text=text)
+                else:
+                    column = self._present(table, name, kinds[name], chunk)
+                    columns[name] = from_arrow(plain_values(column, kinds[name], chunk.start))
+            except Misfit as misfit:
+                raise self._misfit(name, chunk, misfit.expected, misfit.found) from None
+        return columns, at
+
+    def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
+        """Parsed by Python: Arrow's reader knows neither base64 nor the exact digits of a Decimal."""
+        try:
+            return _once(chunk, "json rows", lambda: json_rows(chunk.path))[chunk.start : chunk.stop]
+        except (ValueError, OSError) as error:
+            raise InputError("this file cannot be read as jsonl", found=f"{chunk.path}: {error}") from None
+
+    def _present(self, table: pa.Table, name: str, kind: AttributeType, chunk: Chunk) -> pa.ChunkedArray:
+        if name not in table.column_names:
+            raise self._misfit(
+                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of these'}"
+            )
+        return table.column(name)
+
+    def _table(self, chunk: Chunk) -> tuple[pa.Table, Array | None]:
+        if self.endpoint.format == "arrow":
+            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
+        if self.endpoint.format != "parquet":
+            format, wanted = self.endpoint.format, self.tuple_type
+            try:
+                table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
+            except InputError as error:
+                raise InputError(
+                    error.message,
+                    operator=self.source,
+                    expected=f"rows of {wanted}",
+                    found=error.found,
+                    hint='tw.files(…, on_error="skip") leaves such rows out, "dead_letter" keeps them aside',
+                ) from None
+            if len(table) != chunk.rows:
+                found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
+                raise InputError("this file does not have one row per line", operator=self.source, found=found)
+            return table.slice(chunk.start, chunk.stop - chunk.start), None
+        try:
+            groups = read_groups(chunk, self.columns, self.tuple_type, self.wanted)
+            return groups.table, groups.at
+        except (pa.ArrowException, OSError) as error:
+            raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
+
+    def _misfit(self, name: str, chunk: Chunk, expected: str, found: str) -> InputError:
+        return InputError(
+            f"attribute {name} does not fit: {chunk.path}", operator=self.source, expected=expected, found=found
+        )

@@ -1,0 +1,165 @@
+"""Spools: what a source that cannot be read twice has said, as files in the checkpoint.
+
+A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They meet only in the
+folder: `0000000000.arrow`, `0000000001.arrow`, …, each whole and on the disk before it has its name, and `end.json`
+when the source has ended or failed: then there is no file behind those that are there. `dropped.json` says how many of
+the first files were deleted, and how many tuples were in them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from thalweg.engine.inputs.arrow_files import count_arrow_rows
+from thalweg.engine.inputs.file_splits import Pending
+from thalweg.engine.storage.error_documents import from_document, to_document
+from thalweg.engine.storage.log import Chunk
+from thalweg.engine.storage.small_files import create_atomically, remove_leftovers, write_atomically
+from thalweg.errors import ThalwegError
+from thalweg.ir.operators import Source
+from thalweg.ir.types import TupleType
+from thalweg.runtime.objects import to_stored
+from thalweg.runtime.row_functions import columns_of
+
+_BATCH_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The source has ended, by itself or with an error."""
+
+    error: ThalwegError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The first files of a spool, which are gone, with so many tuples."""
+
+    files: int = 0
+    tuples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """One source's folder."""
+
+    folder: Path
+
+    @staticmethod
+    def of(spools: Path, source: str) -> Spool:
+        return Spool(spools / f"{quote(source, safe='')}.spool")  # a name may be `input/1` or `..`
+
+    def file(self, number: int) -> Path:
+        return self.folder / f"{number:010d}.arrow"
+
+    def open(self, *, again: bool = False) -> None:
+        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure;
+        and, for a source that can go on behind its end, that end."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
+        self._delete(self.dropped())
+        end = self.end()
+        if end is not None and (again or end.error is not None):
+            self._end_file.unlink()
+
+    def contents(self) -> tuple[int, int]:
+        """How many files there are, deleted ones among them, and how many tuples in them."""
+        files, tuples = (dropped := self.dropped()).files, dropped.tuples
+        while (file := self.file(files)).exists():
+            tuples += count_arrow_rows(str(file))
+            files += 1
+        return files, tuples
+
+    def write(self, number: int, rows: Sequence[tuple[Any, ...]], tuple_type: TupleType) -> None:
+        """The file of this number. It must not be there: what an epoch may have taken is never written over."""
+        arrays = {n: to_stored(column) for n, column in columns_of(rows, tuple_type).items()}
+        schema = pa.schema([(name, array.type) for name, array in arrays.items()])
+        out = io.BytesIO()
+        with pa.ipc.new_file(out, schema) as file:
+            file.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
+        create_atomically(self.file(number), out.getvalue())
+
+    def write_table(self, number: int, table: pa.Table) -> None:
+        """The same for rows that are in Arrow's own types, as a feeding query of Spark's gets them."""
+        out = io.BytesIO()
+        with pa.ipc.new_file(out, table.schema) as file:
+            file.write_table(table, max_chunksize=_BATCH_ROWS)  # an epoch may take a part: it reads only its batches
+        create_atomically(self.file(number), out.getvalue())
+
+    @property
+    def _dropped_file(self) -> Path:
+        return self.folder / "dropped.json"
+
+    def dropped(self) -> Dropped:
+        return Dropped(**json.loads(self._dropped_file.read_bytes())) if self._dropped_file.exists() else Dropped()
+
+    def drop(self, files: int) -> None:
+        """Delete the files before this number. First their tuples are written down: who feeds goes by their number."""
+        before = self.dropped()
+        tuples = sum(count_arrow_rows(str(self.file(number))) for number in range(before.files, files))
+        now = Dropped(files, before.tuples + tuples)
+        write_atomically(self._dropped_file, json.dumps(asdict(now)).encode(), named=True)
+        self._delete(now)
+
+    def _delete(self, dropped: Dropped) -> None:
+        for file in [f for f in self.folder.glob("*.arrow") if int(f.stem) < dropped.files]:
+            file.unlink()
+
+    @property
+    def _end_file(self) -> Path:
+        return self.folder / "end.json"
+
+    def mark_end(self, end: End) -> None:
+        document = {"error": to_document(end.error) if end.error else None}
+        write_atomically(self._end_file, json.dumps(document).encode())
+
+    def end(self) -> End | None:
+        if not self._end_file.exists():
+            return None
+        document = json.loads(self._end_file.read_bytes())
+        return End(from_document(document["error"]) if document["error"] else None)
+
+
+class SpoolSplits:
+    """The cutter's view of a spool: file after file, by number, so that nothing is ever listed."""
+
+    def __init__(self, source: Source, spool: Spool, *, patient: bool) -> None:
+        self.source, self.spool, self.patient = source, spool, patient
+        self.pending = Pending()
+        self.files = 0  # how many are known
+        self.end: End | None = None
+
+    def took(self, chunk: Chunk) -> None:
+        self.files = max(self.files, chunk.split + 1)
+        self.pending.took(chunk)
+
+    def look(self) -> None:
+        self.end = self.end or self.spool.end()  # before the files: behind an end there are none
+        while (file := self.spool.file(self.files)).exists():
+            stat, rows = file.stat(), count_arrow_rows(str(file))
+            if rows:  # a batch of a feeding query may be empty
+                self.pending.add(
+                    Chunk(self.source.name, self.files, str(file), 0, rows, rows, stat.st_size, stat.st_mtime_ns)
+                )
+            self.files += 1
+
+    @property
+    def open(self) -> bool:
+        return self.end is None
+
+    def take(self, limit: int) -> Iterator[Chunk]:
+        """An error stands behind all that came before it: epochs take that first."""
+        if not self.pending.tuples and self.end is not None and self.end.error is not None:
+            raise self.end.error
+        return self.pending.take(limit)
+
+    def backlog(self) -> int:
+        return self.pending.tuples

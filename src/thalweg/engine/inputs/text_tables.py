@@ -1,0 +1,39 @@
+"""Text files, CSV and JSON lines, as Arrow tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+
+from thalweg.engine.storage.json_lines import TO_TEXT
+from thalweg.errors import InputError
+from thalweg.ir.types import STR, TupleType
+from thalweg.runtime.arrow_types import ARROW_TYPES
+
+
+def read_text(path: str, format: str, tuple_type: TupleType | None) -> pa.Table:
+    """The table of a file. Without a tuple type: of whatever types it seems to have."""
+    try:
+        return parse_text(path, format, tuple_type)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"this file cannot be read as {format}", found=f"{path}: {error}") from None
+
+
+def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
+    """The same of a path or of bytes at hand, with Arrow's own errors."""
+    kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
+    types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
+    if format != "csv":
+        schema = pa.schema(list(types.items())) if types else None
+        return pyarrow.json.read_json(source, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
+    # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number. A str is never null, but
+    # a `str | None` is "" only in quotes, and nothing without them.
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
+    )
+    table = pyarrow.csv.read_csv(source, convert_options=convert)
+    for n, k in () if tuple_type is None else tuple_type.attributes:
+        if k is STR and table.column_names.count(n) == 1:
+            table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))
+    return table

@@ -1,0 +1,112 @@
+"""The local engine with a worker for each channel: the same programs, merged as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+from thalweg.engine.local.blocks import rows_per_block
+from thalweg.engine.local.buckets import Buckets
+from thalweg.engine.local.gather import Gather
+from thalweg.engine.local.messages import Begin, Job, Load
+from thalweg.engine.local.pool import Pool
+from thalweg.engine.local.serial import LocalEngine
+from thalweg.engine.local.sink_strategies import joints_of
+from thalweg.engine.storage.log import Epoch
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.frame import Frame
+
+BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelOptions:
+    """How the work is dealt; no part of the plan, because nothing of it shows in the answer."""
+
+    block_rows: int = BLOCK_ROWS  # at most so many consecutive tuples are read and sent at a time
+    window: int = 4  # blocks per channel that may be on their way
+
+
+class Workers(Protocol):
+    """Whoever drives the workers: processes, or a test."""
+
+    def load(self, loads: Sequence[Load]) -> None:
+        """Give the first workers a job each."""
+
+    def run(self, begins: Sequence[Begin], gather: Gather) -> None:
+        """One epoch, until `gather` is whole."""
+
+    def unload(self) -> None:
+        """Give back what operators made in `setup`."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+_rounds = count()  # of all engines of this process: they may share workers
+
+
+class ParallelEngine(LocalEngine):
+    """A plan at work in several processes. `workers`: a pool that stays with the caller."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        state: dict[tuple[int, int], Buckets] | None = None,
+        *,
+        workers: Workers | None = None,
+        options: ParallelOptions | None = None,
+    ) -> None:
+        super().__init__(plan, state)
+        self.channels = plan.channels
+        self.options = options or ParallelOptions()
+        self.own = workers is None
+        self.workers: Workers = Pool(self.channels) if workers is None else workers
+        self.joints = joints_of(plan)
+        self.most_held: dict[
+            str, int
+        ] = {}  # in the last whole epoch: by joint, the most tuples that waited in a merger
+        self._loaded = False
+        self._keep = False
+
+    def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
+        self.prepare()
+        fed = fed or {}
+        first = epoch.base - sum(map(len, fed.values()))
+        rows = rows_per_block(epoch, self.channels, min(self.options.block_rows, self.plan.frame_rows))
+        window, round = self.options.window * self.channels, next(_rounds)
+        begins = [
+            Begin(round, epoch, fed if channel == 0 else {}, first, rows, window, self._keep)
+            for channel in range(self.channels)
+        ]
+        mergers = {wire: joint.merger(self.channels, first) for wire, joint in self.joints.items()}
+        gather = Gather(begins[0], self.channels, window, mergers)
+        self._keep = False
+        self.workers.run(begins, gather)
+        passed = gather.check()
+        self._keep = True
+        for done in gather.done:
+            for stage, buckets in done.written.items():
+                self.state.setdefault((stage, done.sender), {}).update(buckets)
+        self.counts, self.most_held = passed.counts, gather.most_held()
+        found = gather.sinks()
+        return {sink.name: found[self.plan.sink_wire(sink).index] for sink in self.plan.graph.sinks}
+
+    def prepare(self) -> None:
+        """Start the workers and give them the plan, if that was not done before."""
+        if self._loaded:
+            return
+        readers = 1 if self.plan.reads_in_one else self.channels
+        job = Job(self.programs, self.readers, self.channels, readers)
+        stages = range(1, len(self.programs))
+        self.workers.load([Load(job, {s: self.state.get((s, c), {}) for s in stages}) for c in range(self.channels)])
+        self._loaded = True
+
+    def close(self) -> None:
+        if self.own:
+            self.workers.close()
+        elif self._loaded:
+            self.workers.unload()
+        self._loaded = False

@@ -1,0 +1,105 @@
+"""The local engine: one process, no JVM. It runs the same programs as Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.codegen.pe import compile_plan
+from thalweg.engine.core.stage_programs import (
+    Parcel,
+    Passed,
+    first_failure,
+    run_fed,
+    run_source_pe,
+    run_stateful_pe,
+    run_stateless_pe,
+)
+from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
+from thalweg.engine.inputs.readers import readers
+from thalweg.engine.local.buckets import Buckets, EpochBuckets
+from thalweg.engine.storage.log import Epoch
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.order import gather
+from thalweg.runtime.pe_counts import Counts
+from thalweg.runtime.records import close_resources
+
+
+class LocalEngine:
+    """A plan at work. `state` is everything it remembers: (stage, channel) to buckets."""
+
+    def __init__(self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
+        self.plan = plan
+        self.programs = compile_plan(plan)
+        live = live_attributes(plan.graph)
+        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
+        self.ordered = ordered_sinks(plan.graph)
+        self.state = state if state is not None else {}
+        self.counts = Counts()  # of the last whole epoch
+
+    def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
+        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed.
+
+        `fed`: what the epoch before fed back, by feedback operator.
+        """
+        passed = Passed()
+        stores: dict[tuple[int, int], EpochBuckets] = {}
+        parcels = self._source_stage(epoch, passed, fed or {})
+        for stage in range(1, len(self.programs)):
+            parcels = self._stage(stage, parcels, stores, passed, epoch.base if epoch.final else None)
+        if (failure := first_failure(passed.failures)) is not None:
+            raise failure
+        for place, store in stores.items():
+            self.state.setdefault(place, {}).update(store.written)
+        self.counts = passed.counts
+        wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
+        return {
+            name: gather([p.frame for p in parcels if p.wire == wire], ordered=name in self.ordered)
+            for name, wire in wires.items()
+        }
+
+    def _source_stage(self, epoch: Epoch, passed: Passed, fed: Mapping[str, Frame]) -> list[Parcel]:
+        first, *others = self.programs[0]
+        parcels: list[Parcel] = []
+        for channel, pieces in enumerate(epoch.spread(1 if self.plan.reads_in_one else self.plan.channels)):
+            sent = run_source_pe(first, self.readers, pieces, channel, passed)
+            if channel == 0:
+                sent = chain(run_fed(first, fed, epoch.base, channel, passed), sent)
+            for program in others:
+                sent = run_stateless_pe(program, sent, passed)
+            parcels += sent
+        return parcels
+
+    def close(self) -> None:
+        """Give back what operators made in `setup`."""
+        close_resources(program for stage in self.programs for program in stage)
+
+    def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
+        """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""
+        fed: Mapping[str, Frame] = {}
+        for epoch in until_nothing_is_fed(log, lambda: bool(fed)):
+            found = self.run_epoch(epoch, fed)
+            fed = fed_back(self.plan.graph, found)
+            yield found
+
+    def _stage(
+        self,
+        stage: int,
+        parcels: list[Parcel],
+        stores: dict[tuple[int, int], EpochBuckets],
+        passed: Passed,
+        end: int | None,
+    ) -> list[Parcel]:
+        first, *others = self.programs[stage]
+        result: list[Parcel] = []
+        for channel in range(self.plan.channels):
+            store = stores[stage, channel] = EpochBuckets(self.state.get((stage, channel), {}))
+            mine = [p for p in parcels if p.channel == channel]
+            sent = run_stateful_pe(first, channel, mine, store, passed, end)
+            for program in others:
+                sent = run_stateless_pe(program, sent, passed)
+            result += sent
+        return result

@@ -1,0 +1,173 @@
+"""A worker: one channel of every stage, as a machine that messages drive.
+
+It starts nothing and waits for nothing. Whoever drives it hands it what arrives (`receive`) and, when nothing has, lets
+it do a piece of work (`work`); both give the messages that are to be sent. A process does that in a loop
+(`process.py`), tests do it with many workers at once, in any order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from thalweg.engine.core.stage_programs import Parcel, Passed, run_fed, run_source_pe
+from thalweg.engine.local.blocks import Block, blocks_of
+from thalweg.engine.local.buckets import Buckets
+from thalweg.engine.local.channel_stage import AtWork, StageRun, by_channel, run_in_turn
+from thalweg.engine.local.messages import DRIVER, END, Begin, Done, Go, Job, Load, Part, Sent, ToWorker, Trouble
+from thalweg.runtime.ordering.wires import WiresMerger
+from thalweg.runtime.records import close_resources
+
+
+class Worker:
+    """`channel`: which one. `at_work` is told which PE runs."""
+
+    def __init__(self, channel: int, at_work: AtWork = lambda program: None) -> None:
+        self.channel, self.at_work = channel, at_work
+        self.job: Job | None = None
+        self.state: dict[int, Buckets] = {}  # by stage, of the last whole epoch
+        self.written: dict[int, Buckets] = {}  # by the epoch behind it, which may have failed elsewhere
+        self.early: list[Part] = []  # of an epoch that others have begun
+        self.run: _EpochRun | None = None
+
+    def receive(self, message: ToWorker) -> list[Sent]:
+        match message:
+            case Load(job, state):
+                self._load(job)
+                self.state, self.written = dict(state), {}
+                self.early, self.run = [], None
+                return []
+            case Begin():
+                return self._begin(message)
+            case Go(round, limit):
+                if self.run is not None and self.run.begun.round == round:
+                    self.run.limit = limit
+                return []
+            case Part():
+                if self.run is None or message.round > self.run.begun.round:
+                    self.early.append(message)
+                else:
+                    self.run.stages[message.stage - 1].arrive(message)
+                return []
+        raise AssertionError(message)
+
+    def _load(self, job: Job | None) -> None:
+        before, self.job = self.job, job
+        if before is not None:
+            close_resources(program for stage in before.programs for program in stage)
+
+    def _begin(self, begun: Begin) -> list[Sent]:
+        assert self.job is not None
+        if begun.keep:
+            for stage, buckets in self.written.items():
+                self.state.setdefault(stage, {}).update(buckets)
+        self.written = {}
+        self.run = _EpochRun(self, self.job, begun)
+        early, self.early = self.early, []
+        for part in early:
+            self.run.stages[part.stage - 1].arrive(part)
+        return self.run.begin()
+
+    @property
+    def can_work(self) -> bool:
+        return self.run is not None and self.run.can_work
+
+    def work(self) -> list[Sent]:
+        """One piece of work. What is furthest on its way goes first, a new block last: so little waits anywhere."""
+        assert self.run is not None
+        return self.run.work()
+
+
+class _EpochRun:
+    """One epoch at one worker."""
+
+    def __init__(self, worker: Worker, job: Job, begun: Begin) -> None:
+        self.worker, self.job, self.begun = worker, job, begun
+        self.channel, self.limit = worker.channel, begun.limit
+        self.passed = Passed()
+        self.troubles: list[Trouble] = []
+        self.blocks: deque[Block] = deque(blocks_of(begun.epoch, begun.rows, self.channel, job.readers))
+        if begun.fed and not self.blocks:
+            self.blocks.append(Block(0, begun.epoch.base, begun.epoch.base, END))
+        self.unfed = bool(begun.fed)
+        end = begun.epoch.base if begun.epoch.final else None
+        self.stages = [
+            StageRun(
+                programs,
+                self.channel,
+                WiresMerger(job.channels, begun.first - 1),
+                worker.state.get(stage, {}),
+                self.passed,
+                end,
+                worker.at_work,
+            )
+            for stage, programs in enumerate(job.programs[1:], 1)
+        ]
+
+    def begin(self) -> list[Sent]:
+        """The others need not wait for this worker's first block."""
+        if self.unfed:
+            return []
+        return self._send(1, [], self.blocks[0].first - 1 if self.blocks else END)
+
+    @property
+    def can_work(self) -> bool:
+        can_read = bool(self.blocks) and self.blocks[0].number < self.limit
+        return can_read or any(stage.ready for stage in self.stages)
+
+    def work(self) -> list[Sent]:
+        for number in range(len(self.stages), 0, -1):
+            stage = self.stages[number - 1]
+            if stage.ready:
+                return self._send(number + 1, *self._run_stage(number, stage))
+        block = self.blocks.popleft()
+        return self._send(1, self._run_block(block), block.pulse)
+
+    def _run_stage(self, number: int, stage: StageRun) -> tuple[list[Parcel], int]:
+        try:
+            return stage.run()
+        except Exception as error:  # it is the driver's to raise, once all others have come to their end
+            self.troubles.append(Trouble((number, self.channel), error))
+            stage.broken = True
+            return [], stage.merger.last
+
+    def _run_block(self, block: Block) -> list[Parcel]:
+        first, *others = self.job.programs[0]
+        found: list[Parcel] = []
+        try:
+            if self.unfed:
+                self.unfed = False
+                found += self._run_fed()
+            self.worker.at_work(first)
+            pieces = block.pieces(self.begun.epoch)
+            found += run_source_pe(first, dict(self.job.inputs), pieces, self.channel, self.passed)
+            self.worker.at_work(None)
+            return run_in_turn(others, found, self.passed, self.worker.at_work)
+        except Exception as error:
+            self.troubles.append(Trouble((0, block.number), error))
+            return []
+
+    def _run_fed(self) -> list[Parcel]:
+        return list(run_fed(self.job.programs[0][0], self.begun.fed, self.begun.epoch.base, self.channel, self.passed))
+
+    def _send(self, stage: int, parcels: list[Parcel], pulse: int) -> list[Sent]:
+        """To the channels of the next stage; behind the last one, what is left is the sinks'."""
+        round = self.begun.round
+        if stage == len(self.job.programs):
+            (frames,) = by_channel([Parcel(0, p.wire, p.content) for p in parcels], 1)
+            out: list[Sent] = [(DRIVER, Part(round, stage, self.channel, frames, pulse))]
+            return [*out, (DRIVER, self._done())] if pulse == END else out
+        spread = by_channel(parcels, self.job.channels)
+        own = Part(round, stage, self.channel, spread[self.channel], pulse)
+        self.stages[stage - 1].arrive(own)
+        return [
+            (channel, Part(round, stage, self.channel, frames, pulse))
+            for channel, frames in enumerate(spread)
+            if channel != self.channel
+        ]
+
+    def _done(self) -> Done:
+        written = {number: stage.store.written for number, stage in enumerate(self.stages, 1)}
+        self.worker.written = written
+        held = {number: stage.merger.most_held for number, stage in enumerate(self.stages, 1)}
+        passed = self.passed
+        return Done(self.begun.round, self.channel, written, passed.counts, passed.failures, self.troubles, held)

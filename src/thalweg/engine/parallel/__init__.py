@@ -1,1 +1,0 @@
-"""The local engine with a process for each channel."""

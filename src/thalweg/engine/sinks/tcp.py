@@ -1,0 +1,55 @@
+"""The TCP sink: JSON lines, one connection per epoch.
+
+TCP alone never says whether the other side read what was sent. So the sink closes its half of the connection behind the
+epoch's last line and waits until the receiver, having read all, closes the other: only then is the epoch delivered.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TextIO
+
+from thalweg.engine.storage.retry import deliver
+from thalweg.engine.storage.tuple_lines import json_line, json_rows_of
+from thalweg.ir.endpoints import Tcp
+from thalweg.ir.operators import Sink
+from thalweg.ir.types import TupleType
+from thalweg.runtime.frame import Frame
+
+EPOCH, ROW = "_epoch", "_row"  # no attribute begins with _
+
+
+class TcpSink:
+    """At least once: an epoch that is run again is sent again, with the same `_epoch` and `_row` in each line."""
+
+    def __init__(self, sink: Sink, tcp: Tcp, tuple_type: TupleType) -> None:
+        self.sink, self.tcp, self.tuple_type = sink, tcp, tuple_type
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """The receiver is asked for when there is something to send."""
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """The receiver has it."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        if frame is None or len(frame) == 0:
+            return 0
+        lines = [json_line(row | {EPOCH: epoch, ROW: n}) for n, row in enumerate(json_rows_of(frame, self.tuple_type))]
+        data = b"".join(lines)
+        deliver(
+            lambda: self._send(data),
+            sink=self.sink,
+            epoch=epoch,
+            to=self.tcp.address,
+            retry_s=self.tcp.retry_s,
+            expected=f"a server that takes it within {self.tcp.retry_s:g} s, and closes when it has read all",
+            is_temporary=lambda error: isinstance(error, OSError),
+        )
+        return len(frame)
+
+    def _send(self, data: bytes) -> None:
+        with socket.create_connection((self.tcp.host, self.tcp.port), timeout=self.tcp.retry_s) as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):  # whatever it answers; its end says that it has read all
+                pass

@@ -1,0 +1,208 @@
+"""Sinks: written once per epoch, idempotent by the epoch's number."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from thalweg.engine.inputs.feedback import FeedSink
+from thalweg.engine.inputs.file_splits import STORED, SUFFIXES
+from thalweg.engine.sinks.console import ConsoleSink
+from thalweg.engine.sinks.kafka import KafkaSink
+from thalweg.engine.sinks.tcp import TcpSink
+from thalweg.engine.storage.json_lines import TO_TEXT
+from thalweg.engine.storage.small_files import is_leftover, remove_leftovers, write_atomically
+from thalweg.engine.storage.tuple_lines import json_line, json_rows_of
+from thalweg.errors import CheckpointError, OutputError
+from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Postgres, Tcp
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Sink
+from thalweg.ir.row_endpoints import Kafka
+from thalweg.ir.types import AttributeType, TupleType
+from thalweg.runtime.arrow_types import Misfit, arrow_type, file_array
+from thalweg.runtime.columns import Column, to_arrow, to_list
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.objects import from_stored, to_stored
+
+_DONE = "_SUCCESS"
+
+
+class SinkWriter(Protocol):
+    """What an engine asks of a sink. One is made for each epoch, wherever it is written: it remembers nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Before the first epoch of a start: make sure that nobody else's output is in the way."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        """The epoch's tuples; how many there were. Called again for an epoch that is run again; if it raises, the
+        epoch is not committed."""
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """In the driver, once the epoch is whole: what the user should see of it."""
+
+
+class FileSink:
+    """One file per epoch, whole or not at all. An epoch that is run again leaves the file that it wrote before."""
+
+    def __init__(self, folder: Path, format: str, tuple_type: TupleType) -> None:
+        self.folder, self.format, self.tuple_type = folder, format, tuple_type
+        self.schema = pa.schema([self._field(name, kind) for name, kind in tuple_type.attributes])
+
+    def _field(self, name: str, kind: AttributeType) -> pa.Field:
+        text = self.format == "csv" and kind.required in TO_TEXT
+        return pa.field(name, pa.string() if text else arrow_type(kind))
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Make sure that the folder holds no other run's output."""
+        owner = self.folder / OWNER_FILE
+        if owner.exists() and json.loads(owner.read_bytes())["run"] == run:
+            remove_leftovers(self.folder)
+            return
+        present = sorted(self.folder.iterdir()) if self.folder.exists() else []
+        strangers = [p for p in present if p.name != OWNER_FILE and not is_leftover(p)]
+        ours = [p for p in strangers if p.name.startswith("epoch-") or p.name == _DONE]
+        if strangers and not (overwrite and ours == strangers):
+            raise CheckpointError(
+                f"the sink's folder {self.folder} is not empty",
+                found=", ".join(p.name for p in strangers[:3]),
+                hint="name another folder, or --overwrite to delete the output of an earlier run (and nothing else)",
+            )
+        for path in ours:
+            path.unlink()
+        write_atomically(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode(), named=True)
+        remove_leftovers(self.folder)
+
+    def _file(self, epoch: int) -> Path:
+        return self.folder / f"epoch-{epoch:010d}{SUFFIXES[self.format][0]}"
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        """The epoch's tuples; how many there were."""
+        if frame is not None:
+            self._put(self._file(epoch), self._encode(frame))
+        if final:
+            write_atomically(self.folder / _DONE, b"", named=True)
+        return 0 if frame is None else len(frame)
+
+    def _put(self, file: Path, data: bytes) -> None:
+        """Whoever reads these files knows each by its time of change too: one that says just this stays as it is."""
+        if not (file.exists() and file.read_bytes() == data):
+            write_atomically(file, data, named=True)
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """Files are looked at where they are."""
+
+    def _encode(self, frame: Frame) -> bytes:
+        if self.format == "jsonl":
+            return b"".join(map(json_line, json_rows_of(frame, self.tuple_type)))
+        arrays = []
+        for name, kind in self.tuple_type.attributes:
+            try:
+                arrays.append(self._array(frame.columns[name], kind).cast(self.schema.field(name).type))
+            except Misfit as misfit:
+                raise OutputError(
+                    f"attribute {name} does not fit into the files of {self.folder}",
+                    expected=misfit.expected,
+                    found=misfit.found,
+                    hint="round it, or give it another type, in a .map() before the sink",
+                ) from None
+        return _encode(pa.Table.from_arrays(arrays, schema=self.schema), self.format)
+
+    def _array(self, column: Column, kind: AttributeType) -> pa.Array:
+        if not kind.boxed:
+            return to_arrow(column)
+        if self.format == "csv" and kind.required in TO_TEXT:
+            text = TO_TEXT[kind.required]
+            return pa.array([None if v is None else text(v) for v in to_list(column)], pa.string())
+        return file_array(to_list(column), kind)
+
+    def read(self) -> pa.Table:
+        """All tuples written so far, in order."""
+        files = sorted(self.folder.glob(f"epoch-*{SUFFIXES[self.format][0]}"))
+        return pa.concat_tables([self.schema.empty_table(), *(pq.read_table(f, schema=self.schema) for f in files)])
+
+
+class CollectSink(FileSink):
+    """Keeps the tuples exactly for the caller: a file's types would lose digits of Decimals and zones of datetimes."""
+
+    def _field(self, name: str, kind: AttributeType) -> pa.Field:
+        return pa.field(name, pa.binary(), metadata=STORED) if kind.boxed else super()._field(name, kind)
+
+    def _array(self, column: Column, kind: AttributeType) -> pa.Array:
+        return to_stored(column) if kind.boxed else super()._array(column, kind)
+
+
+def _encode(table: pa.Table, format: str) -> bytes:
+    out = io.BytesIO()
+    if format == "arrow":
+        with pa.ipc.new_file(out, table.schema) as file:
+            file.write_table(table)
+    elif format == "csv":
+        pyarrow.csv.write_csv(table, out)
+    else:
+        # By default numbers get a dictionary too, which for floats is seven times the work and a larger file.
+        pq.write_table(table, out, use_dictionary=[f.name for f in table.schema if f.type == pa.string()])
+    return out.getvalue()
+
+
+class NoSink:
+    """Counts, and keeps nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Nothing is in the way of nothing."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        return 0 if frame is None else len(frame)
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """There is nothing to see."""
+
+
+def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint: Path) -> SinkWriter:
+    from thalweg.engine.sinks.postgres import PostgresSink  # who writes no table does not load the driver
+
+    return PostgresSink(sink, endpoint, tuple_type, checkpoint)
+
+
+# Writes rows through a format of Spark's, with its options. Only the Spark engine can.
+WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
+Make = Callable[[Any, Sink, TupleType, Path, WriteRows | None], SinkWriter]
+MAKERS: Mapping[type, Make] = {
+    Files: lambda files, sink, type_, results, rows: FileSink(Path(files.path).absolute(), files.format, type_),
+    Collect: lambda collect, sink, type_, results, rows: CollectSink(results / sink.name, "parquet", type_),
+    Console: lambda console, sink, type_, results, rows: ConsoleSink(results / sink.name, sink.name, console, type_),
+    Tcp: lambda tcp, sink, type_, results, rows: TcpSink(sink, tcp, type_),
+    Postgres: lambda postgres, sink, type_, results, rows: _postgres(postgres, sink, type_, results.parent),
+    Kafka: lambda kafka, sink, type_, results, rows: KafkaSink(sink, kafka, type_, results.parent, rows),
+    Discard: lambda discard, sink, type_, results, rows: NoSink(),
+    Feed: lambda feed, sink, type_, results, rows: FeedSink.of(results.parent / "feedback", feed.into),
+}
+
+
+def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
+    """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
+    return {
+        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results, write_rows)
+        for sink in graph.sinks
+    }
+
+
+def write_epoch(
+    sinks: Mapping[str, SinkWriter], epoch: int, frames: Mapping[str, Frame | None], *, final: bool
+) -> dict[str, int]:
+    return {name: sink.write(epoch, frames.get(name), final=final) for name, sink in sinks.items()}
+
+
+def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The tuples that a collect sink kept, their values as columns carry them."""
+    columns = [
+        to_list(from_stored(column.combine_chunks())) if (field.metadata or {}) == STORED else column.to_pylist()
+        for field, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return list(zip(*columns, strict=True)) if columns else []

@@ -1,0 +1,34 @@
+"""Read the state of a Spark checkpoint, through Spark's own state reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thalweg.engine.spark.session import spark_session
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.engine.storage.manifest import Manifest
+
+
+def committed_epochs(checkpoint: Checkpoint, manifest: Manifest) -> int:
+    """How many epochs are committed, those before a migration included."""
+    return manifest.first_epoch + _batches(checkpoint)
+
+
+def _batches(checkpoint: Checkpoint) -> int:
+    """How many batches Spark has committed: it writes a file for each, and forgets old ones."""
+    folder = checkpoint.spark / "commits"
+    numbers = [int(file.name) for file in folder.iterdir() if file.name.isdigit()] if folder.is_dir() else []
+    return max(numbers, default=-1) + 1
+
+
+def read_buckets(checkpoint: Checkpoint, labels: tuple[int, ...]) -> Iterator[tuple[int, int, bytes]]:
+    """Channel, bucket and data, as of the last committed epoch. Each stateful stage is an operator of Spark's."""
+    folder = checkpoint.spark / "state"
+    if not _batches(checkpoint) or not folder.is_dir():
+        return
+    with spark_session(None, {}, channels=1) as spark:
+        for operator in sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()):
+            reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "buckets")
+            for row in reader.load(str(checkpoint.spark)).toLocalIterator():
+                channel = labels.index(row["key"]["channel"])
+                yield channel, row["user_map_key"]["bucket"], bytes(row["user_map_value"]["data"])

@@ -1,0 +1,34 @@
+"""Files of JSON lines. How the types look as text is in `ir/attribute_text.py`."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from thalweg.ir.attribute_text import TO_TEXT as TO_TEXT
+from thalweg.ir.attribute_text import from_json as from_json
+from thalweg.ir.attribute_text import from_text as from_text
+from thalweg.ir.attribute_text import to_json as to_json
+
+
+def json_rows(path: str) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines. ValueError, with the line, where one cannot be read."""
+    rows = []
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line, parse_float=Decimal)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from None
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number} is no object")
+            rows.append(row)
+    return rows
+
+
+def count_json_rows(path: str) -> int:
+    with open(path, "rb") as file:
+        return sum(1 for line in file if line.strip())

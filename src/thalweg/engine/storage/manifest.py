@@ -1,0 +1,185 @@
+"""The manifest: what a checkpoint was started with, and what may change at a restart.
+
+Spark itself does not refuse a changed number of channels: it silently starts state anew. So Thalweg checks.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from thalweg.errors import CheckpointError, ThalwegWarning
+from thalweg.ir.bucket_tables import Table, read_table, table_text
+from thalweg.ir.endpoints import Files, identity
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, state_fingerprint
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.text import print_plan
+from thalweg.runtime.keys import HASH_VERSION
+
+MANIFEST_VERSION = 3
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Fixed at the first start."""
+
+    app: str
+    engine: str
+    channels: int
+    buckets: int
+    sources: tuple[str, ...]
+    # The stateful operators of each stage behind an exchange. None: migrated, and the first start will say.
+    stages: tuple[tuple[str, ...], ...] | None
+    degrees: Mapping[str, int]
+    states: Mapping[str, str]
+    labels: tuple[int, ...]  # what Spark hashes to send a parcel to its channel
+    plan: str
+    params: Mapping[str, str] = field(default_factory=dict)  # as they are shown: a secret is *** here, too
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each state: attributes and types
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    hash_version: int = HASH_VERSION
+    version: int = MANIFEST_VERSION
+    inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
+    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to a state, if not by its whole key
+    assignments: Mapping[str, str] = field(default_factory=dict)  # the plan's tables (`ir.bucket_tables`)
+    folders: Mapping[str, str] = field(default_factory=dict)  # of each source of files; or its one file
+    first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
+
+    def tables(self) -> dict[str, Table]:
+        """The channel of each bucket, by operator; of others it is bucket % degree."""
+        return {name: read_table(text) for name, text in self.assignments.items()}
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), indent=2).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> Manifest:
+        document: dict[str, Any] = json.loads(data)
+        if document.get("version") != MANIFEST_VERSION:
+            raise CheckpointError(
+                "this checkpoint was written by another version of Thalweg",
+                expected=f"manifest version {MANIFEST_VERSION}",
+                found=str(document.get("version")),
+            )
+        if document["stages"] is not None:
+            document["stages"] = tuple(tuple(stage) for stage in document["stages"])
+        document["routes"] = {name: tuple(key) for name, key in document["routes"].items()}
+        return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
+
+
+def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> Manifest:
+    stateful = {o.name for o in plan.graph.stateful}
+    return Manifest(
+        app=plan.graph.name,
+        engine=engine,
+        channels=plan.channels,
+        buckets=plan.buckets,
+        sources=tuple(s.name for s in plan.graph.entries),
+        stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
+        degrees={o.name: plan.degrees[o.name] for o in plan.graph.stateful},
+        states={o.name: state_fingerprint(o) for o in plan.graph.stateful},
+        labels=labels,
+        plan=print_plan(plan),
+        inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
+        folders={s.name: _absolute(s.endpoint.path) for s in plan.graph.sources if isinstance(s.endpoint, Files)},
+        params=dict(plan.graph.params),
+        assignments={name: table_text(table) for name, table in plan.assignments.items()},
+        keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
+        routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
+    )
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+def _key(graph: LogicalGraph, operator: Operator) -> dict[str, str]:
+    tuple_type = graph.type_of(operator.inputs[0])
+    return {name: str(tuple_type.get(name)) for name in operator.key or ()}
+
+
+def check_restart(old: Manifest, new: Manifest) -> None:
+    """Refuse a start whose plan does not fit the state in the checkpoint. What is inside a stage may change."""
+    for message, expected, found, hint in _differences(old, new):
+        raise CheckpointError(message, expected=expected, found=found, hint=hint)
+    for change in (*changed_params(old, new), *_moved_sources(old, new)):
+        warnings.warn(change, ThalwegWarning, stacklevel=2)
+
+
+def continued(old: Manifest, new: Manifest) -> Manifest:
+    """What a start that fits goes on with: the old manifest, but for what nothing in the checkpoint depends on."""
+    if old.stages is None:  # the first start behind a migration
+        old = replace(old, stages=new.stages, plan=new.plan)
+    if not old.states:  # nothing lies in any channel: there may be more or fewer of them
+        old = replace(old, channels=new.channels, buckets=new.buckets, labels=new.labels)
+    return old
+
+
+def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
+    """Another value is another program: allowed where the state keeps its meaning, like any other change of code."""
+    for name in dict.fromkeys([*old.params, *new.params]):
+        before, now = old.params.get(name, "nothing"), new.params.get(name, "nothing")
+        if before != now:
+            yield f"parameter {name} was {before} at the first start and is {now} from this start on"
+
+
+def _moved_sources(old: Manifest, new: Manifest) -> Iterator[str]:
+    """Files are known by their paths: who moved them gets their tuples twice, who has new ones elsewhere does not."""
+    for name, before in old.folders.items():
+        if (now := new.folders.get(name, before)) != before:
+            changed = f"source {name} read {before} at the first start and reads {now} from this start on"
+            yield f"{changed}: files are known by their paths, so all there are new to it"
+
+
+_ANEW = "start anew with another --checkpoint"
+_MIGRATE = "thalweg migrate CHECKPOINT NEW"
+
+
+def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, str]]:
+    if old.app != new.app:
+        yield "this checkpoint belongs to another application", old.app, new.app, _ANEW
+    if old.engine != new.engine:
+        hint = f"--engine {old.engine}, or move it: {_MIGRATE} --engine {new.engine}"
+        yield "this checkpoint belongs to another engine", old.engine, new.engine, hint
+    if old.hash_version != new.hash_version:
+        yield "keys are hashed by another version", str(old.hash_version), str(new.hash_version), _ANEW
+    if old.sources != new.sources:
+        yield "the sources changed", ", ".join(old.sources), ", ".join(new.sources), _ANEW
+    for name, kind in old.inputs.items():
+        if new.inputs.get(name, kind) != kind:
+            yield f"the source {name} has another kind of endpoint now", kind, new.inputs[name], _ANEW
+    for name, degree in old.degrees.items():
+        if name in new.degrees and new.degrees[name] != degree:
+            hint = f"--degree {degree}, or give the state its new degree: {_MIGRATE} --degree {new.degrees[name]}"
+            yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
+    for name in old.states:
+        before, now = (", ".join(m.routes.get(name, ())) or "its whole key" for m in (old, new))
+        if name in new.states and before != now:
+            yield f"the tuples of {name}, which has state, are routed by other attributes now", before, now, _ANEW
+    for name, state in old.states.items():
+        if name in new.states and new.states[name] != state:
+            yield f"the state of {name} has another meaning now", state, new.states[name], _ANEW
+    if old.stages is None and old.states.keys() != new.states.keys():
+        yield "the operators with state changed", ", ".join(old.states), ", ".join(new.states), _ANEW
+    if old.stages is not None and old.stages != new.stages:
+        hint = f"the --fuse of the first start, or take another one behind {_MIGRATE}"
+        yield "the stateful stages changed", _stages(old), _stages(new), hint
+    if old.states and (old.channels, old.buckets) != (new.channels, new.buckets):
+        before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
+        hint = f"--buckets {old.buckets}, or {_MIGRATE} --buckets {new.buckets}"
+        yield "the number of channels and buckets changed", before, now, hint
+    for name in old.degrees:
+        before, now = (m.assignments.get(name, "bucket % degree") for m in (old, new))
+        if before != now:
+            hint = f"start without --plan, or with the table of the checkpoint in it; or {_MIGRATE} --balance"
+            yield f"the keys of {name}, which has state, are routed by another table", before, now, hint
+
+
+def _stages(manifest: Manifest) -> str:
+    return " | ".join(" ".join(stage) or "one without state" for stage in manifest.stages or ()) or "none"

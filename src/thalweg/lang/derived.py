@@ -1,0 +1,423 @@
+"""The derived operators: each is Python code of `thalweg.library`. They are methods of `tw.Stream`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import GraphError, described
+from thalweg.ir.canonical import canonical
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import Running, Sliding, Tumbling
+from thalweg.ir.times import duration
+from thalweg.ir.types import FLOAT, INT, TupleType, conform
+from thalweg.lang.aggregates import apply_logic, as_spec
+from thalweg.lang.source_place import call_place, user_frame
+from thalweg.lang.tuples import Tuple
+from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
+from thalweg.lang.window import Distance, Duration, Last, Names, Window, Within, names
+from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
+from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
+from thalweg.library.select import Code, Dedup, DedupConfig
+from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin
+from thalweg.library.windows import WindowSpec
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import Stream
+
+
+def apply(
+    stream: Stream,
+    window: Window,
+    function: Callable[[list[Any]], Iterable[Any]],
+    into: type[Tuple] | None = None,
+    *,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """A function of the list of a window's tuples, which returns tuples: when a tumbling window closes, at every slide
+    of a sliding one. Without `into` the results have the stream's own type."""
+    return _applied(stream, "apply", window, function, into, on_error, name)
+
+
+def sort(
+    stream: Stream,
+    by: Names,
+    *,
+    window: Window | None = None,
+    buffer: int | None = None,
+    descending: bool = False,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """The tuples of each window in the order of attributes; or, with `buffer`, of the whole stream, as far as no tuple
+    is more than that many tuples out of place. Equal tuples stay in their order."""
+    site = stream._site("sort", name)
+    order = SortBy(_ordered(stream, by, site, "sort"), descending)
+    if (window is None) == (buffer is None):
+        found = "both" if window is not None else "neither"
+        raise GraphError(
+            "sort: which tuples stand together?", where=site.where, expected="window=… or buffer=…", found=found
+        )
+    if window is not None:
+        return _applied(stream, "sort", window, order, None, on_error, name)
+    if type(buffer) is not int or buffer < 1 or descending:
+        raise GraphError(
+            "sort: bad buffer", where=site.where, expected="a whole number, 1 or more, ascending", found=repr(buffer)
+        )
+    logic = SortedBuffer()
+    logic.config = (buffer, order)
+    return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type], on_error=on_error)[0]
+
+
+def top_k(
+    stream: Stream,
+    k: int,
+    by: Names,
+    *,
+    window: Window,
+    least: bool = False,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """The k tuples of each window with the greatest (or least) attributes, best first; among equals the older first."""
+    site = stream._site("top_k", name)
+    if type(k) is not int or k < 1:
+        raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
+    order = SortBy(_ordered(stream, by, site, "top_k"), not least)
+    return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
+
+
+def skyline(
+    stream: Stream,
+    *,
+    window: Window,
+    most: Names = None,
+    least: Names = None,
+    name: str | None = None,
+) -> Stream:
+    """The tuples of each window that no other beats: at least as good in all of these attributes, better in one."""
+    site = stream._site("skyline", name)
+    signs = [(n, 1) for n in names(most)] + [(n, -1) for n in names(least)]
+    _attributes(stream, [n for n, _ in signs], site, "skyline")
+    for attribute, _ in signs:
+        if (kind := stream.tuple_type.get(attribute)) not in (INT, FLOAT):
+            raise GraphError(
+                f"skyline: {attribute} is no number", where=site.where, expected="int or float", found=str(kind)
+            )
+    return _applied(stream, "skyline", window, Skyline(tuple(signs)), None, "fail", name)
+
+
+def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: str | None = None) -> Stream:
+    """The first tuple of each key; with `within`, also the first that comes more than that much event time later."""
+    site = stream._site("dedup", name)
+    key = _attributes(stream, by, site, "dedup")
+    logic = Dedup()
+    time = "" if within is None else site.time_attribute(stream)
+    if within is not None:
+        site.check_unit(stream, time, isinstance(within, dt.timedelta))
+    logic.config = DedupConfig(None if within is None else duration(within), time)
+    return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
+
+
+def windowed_join(
+    stream: Stream,
+    other: Stream,
+    theirs: Last | Within,
+    *,
+    mine: Last | Within | None,
+    on: tuple[tuple[str, ...], tuple[str, ...]],
+    where: Callable[[Any, Any], Any] | None,
+    band: tuple[str, Distance] | tuple[str, str, Distance] | None,
+    on_error: str,
+    name: str | None,
+) -> Stream:
+    """The general join; `Stream.join` is its front."""
+    site = stream._site("join", name)
+    if band is not None:
+        if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
+            raise GraphError(
+                "join: bad band",
+                where=site.where,
+                expected="(attribute, distance) or (attribute, the other side's attribute, distance)",
+                found=repr(band),
+            )
+        left, *right, distance = band
+        chosen = Band(str(left), str(right[0]) if right else str(left), distance)
+        _attributes(stream, [chosen.left], site, "join")
+        _attributes(other, [chosen.right], site, "join")
+        kinds = stream.tuple_type.kind(chosen.left), other.tuple_type.kind(chosen.right)
+        for attribute, kind in zip((chosen.left, chosen.right), kinds, strict=True):
+            check_distance("a band", attribute, kind, distance, site.where)
+        check_subtracted("a band", *kinds, site.where)
+        where = chosen if where is None else _Both(chosen, where)
+    within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
+    timed = within is not None
+    if isinstance(theirs, Within) and isinstance(mine, Within) and theirs != mine:
+        raise GraphError(
+            "a join within two times",
+            where=site.where,
+            expected="the same time on both sides: it is how far the tuples of a pair are apart",
+            found=f"{theirs.size} and {mine.size}",
+        )
+    for side in (theirs, mine):
+        if isinstance(side, Within):
+            site.check_unit(stream, site.time_attribute(stream), side.clock)
+            site.check_unit(other, site.time_attribute(other), side.clock)
+    counts = [w.count if isinstance(w, Last) else None for w in (mine if mine is not None else Last(0, ()), theirs)]
+    output = joined_type(site.name, stream.tuple_type, other.tuple_type, on, site)
+    theirs_names = tuple(n for n in output.names if n not in stream.tuple_type.names)
+    sides = (
+        Side(stream.tuple_type.names, counts[0], site.time_attribute(stream) if timed else ""),
+        Side(theirs_names, counts[1], site.time_attribute(other) if timed else ""),
+    )
+    logic = TimedWindowJoin() if timed else WindowJoin()
+    logic.config = JoinConfig(sides, within, where, late=timed)
+    outputs = [output, stream.tuple_type, other.tuple_type] if timed else [output]
+    marks = site.marks_of([stream, other]) if timed else None
+    made = site.process(
+        "join", logic, [stream, other], by=list(on), outputs=outputs, marks=marks, timed=timed, on_error=on_error
+    )
+    return made[0].with_late(made[1], made[2]) if timed else made[0]
+
+
+class _Both:
+    """Two predicates of a pair."""
+
+    def __init__(self, first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> None:
+        self.first, self.second = first, second
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.first(left, right) and self.second(left, right)
+
+
+def lookup(
+    stream: Stream,
+    table: Iterable[Tuple],
+    row_type: type[Tuple],
+    *,
+    on: Names,
+    missing: Mapping[str, Any] | None = None,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """Each tuple with the rows of a fixed table that have its key. Without such a row it is dropped, or gets the values
+    of `missing`. The table is read when the graph is built: a list, or what `tw.read` gives."""
+    site = stream._site("lookup", name)
+    key = _attributes(stream, on, site, "lookup")
+    right = row_type.tuple_type
+    output = joined_type(site.name, stream.tuple_type, right, (key, key), site)
+    added = [n for n in right.names if n not in key]
+    if missing is not None and set(missing) != set(added):
+        raise GraphError("lookup: bad values for what is missing", where=site.where, expected=", ".join(added))
+    rows: dict[bytes, list[dict[str, Any]]] = {}
+    for row in table:
+        if not isinstance(row, row_type):
+            raise GraphError(
+                "lookup: the table holds something else than rows",
+                where=site.where,
+                expected=str(right),
+                found=described(row),
+            )
+        try:
+            own = b"".join([canonical(conform(getattr(row, n), right.kind(n))) for n in key])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=repr(row)) from None
+        rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
+    logic = Lookup()
+    logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)
+    return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
+
+
+def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fail", name: str | None = None) -> Stream:
+    """Several streams, each sorted by an attribute, as one sorted by it; among equals the earlier port first."""
+    site = stream._site("merge_ordered", name)
+    ports = _same_types(stream, others, site)
+    _ordered(stream, on, site, "merge_ordered")
+    logic = MergeOrdered(len(ports))
+    logic.config = MeetConfig(len(ports), on)
+    by: list[tuple[str, ...]] = [()] * len(ports)
+    return site.process("merge_ordered", logic, ports, by=by, outputs=[stream.tuple_type], on_error=on_error)[0]
+
+
+def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
+    """One tuple of each stream as one tuple, as soon as each has one (of the same key, with `by`)."""
+    site = stream._site("barrier", name)
+    ports = [stream, *others]
+    for other in others:
+        stream._same_app(other, site)
+    key = [_attributes(s, by, site, "barrier") if by else () for s in ports]
+    output, taken = stream.tuple_type, [stream.tuple_type.names]
+    for other in others:
+        joined = joined_type(site.name, output, other.tuple_type, (key[0], key[0]), site, "barrier")
+        taken.append(tuple(n for n in joined.names if n not in output.names))
+        output = joined
+    logic = Barrier(len(ports))
+    logic.config = MeetConfig(len(ports), names=tuple(taken))
+    return site.process("barrier", logic, ports, by=key, outputs=[output])[0]
+
+
+def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
+    """One tuple of each stream, one behind the other, as soon as each has one (of the same key, with `by`)."""
+    site = stream._site("pair", name)
+    ports = _same_types(stream, others, site)
+    key = [_attributes(s, by, site, "pair") if by else () for s in ports]
+    logic = Pair(len(ports))
+    logic.config = MeetConfig(len(ports))
+    return site.process("pair", logic, ports, by=key, outputs=[stream.tuple_type])[0]
+
+
+def custom(
+    stream: Stream,
+    code: Logic | Callable[[Any, Any, Callable[..., None]], Any],
+    into: type[Tuple],
+    *,
+    by: Names = None,
+    state: Any = None,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """The user's own code with state: an object of a class derived from `tw.Operator`, or a function of a tuple, the
+    key's state and `submit` (it changes the state, or returns the new one). Without `by` there is one state for all."""
+    site = stream._site("custom", name)
+    key = _attributes(stream, by, site, "custom") if by else ()
+    _check_code(code, site)
+    if isinstance(code, Logic):
+        logic = code
+    else:
+        logic = Code(state)
+        logic.config = code
+    output = site.declared(into)
+    marks = None if stream.marks is None else stream.marks
+    made = site.process(
+        "custom", logic, [stream], by=[key], outputs=[output], marks=marks, timed=stream.timed, on_error=on_error
+    )
+    return made[0]
+
+
+def operator(
+    code: Logic,
+    *streams: Stream,
+    into: type[Tuple] | Iterable[type[Tuple]],
+    by: Names = None,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> tuple[Stream, ...]:
+    """An object of a class derived from `tw.Operator` with several input and output ports."""
+    if not streams:
+        raise GraphError("tw.operator: no input", where=call_place(user_frame()), expected="one stream or more")
+
+    site = streams[0]._site("operator", name)
+    _check_code(code, site)
+    if not isinstance(code, Logic):
+        raise GraphError("tw.operator: no operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
+    for other in streams[1:]:
+        streams[0]._same_app(other, site)
+    key = [_attributes(s, by, site, "operator") if by else () for s in streams]
+    types = [into] if isinstance(into, type) else list(into)
+    outputs = [site.declared(t) for t in types]
+    marks = site.marks_of(list(streams))
+    made = site.process(
+        "operator",
+        code,
+        list(streams),
+        by=key,
+        outputs=outputs,
+        marks=marks,
+        timed=marks is not None and streams[0].timed,
+        on_error=on_error,
+    )
+    return tuple(made[: len(outputs)])
+
+
+def joined_type(
+    name: str,
+    left: TupleType,
+    right: TupleType,
+    on: tuple[tuple[str, ...], tuple[str, ...]],
+    site: Any,
+    word: str = "join",
+) -> TupleType:
+    """The attributes of both sides, those of the key once."""
+    mine, theirs = on
+    for a, b in zip(mine, theirs, strict=True):
+        if left.get(a) != right.get(b):
+            raise GraphError(
+                f"the sides of the {word} disagree on the type of {a}",
+                where=site.where,
+                expected=f"{left.get(a)}, as on the first side",
+                found=str(right.get(b)),
+            )
+    added = tuple((n, t) for n, t in right.attributes if not (n in theirs and n in mine))
+    twice = [n for n, _ in added if n in left.names]
+    if twice:
+        raise GraphError(
+            f"both sides of the {word} have {', '.join(twice)}",
+            where=site.where,
+            expected="different names, except for the key",
+            hint=f"rename them in a .map() before the {word}, or leave them out",
+        )
+    return TupleType(name, left.attributes + added)
+
+
+_AN_OPERATOR = "an object of a class derived from tw.Operator"
+
+
+def _check_code(code: object, site: Any) -> None:
+    """A class is callable too: without this it would be taken for a function, and fail on the first tuple."""
+    if isinstance(code, type) and issubclass(code, Logic):
+        hint = f"{code.__name__}(…)"
+        raise GraphError("a class, not an object of it", where=site.where, expected=_AN_OPERATOR, hint=hint)
+    if not callable(code) and not isinstance(code, Logic):
+        expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
+        raise GraphError("custom: no code", where=site.where, expected=expected, found=described(code))
+
+
+def _applied(
+    stream: Stream,
+    word: str,
+    window: Window,
+    function: Callable[[list[Any]], Iterable[Any]],
+    into: type[Tuple] | None,
+    on_error: str,
+    name: str | None,
+) -> Stream:
+    site = stream._site(word, name)
+    if not isinstance(window, Running | Sliding | Tumbling | WindowSpec):
+        raise GraphError(
+            f"not a window for {word}",
+            where=site.where,
+            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
+            found=described(window),
+        )
+    spec = site.window(stream, as_spec(window))
+    output = stream.tuple_type if into is None else site.declared(into)
+    return site.windowed(stream, word, spec, apply_logic(spec, function), output, on_error)
+
+
+def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:
+    found = names(by)
+    if not found:
+        raise GraphError(f"{word}: no attribute is named", where=site.where, expected="one attribute or more")
+    stream._check_attributes(found, site)
+    return found
+
+
+def _ordered(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:
+    found = _attributes(stream, by, site, word)
+    check_ordered(word, stream.tuple_type, found, site.where)
+    return found
+
+
+def _same_types(stream: Stream, others: tuple[Stream, ...], site: Any) -> list[Stream]:
+    for other in others:
+        stream._same_app(other, site)
+        if not stream.tuple_type.same_attributes(other.tuple_type):
+            raise GraphError(
+                "streams of different tuple types meet",
+                where=site.where,
+                expected=str(stream.tuple_type),
+                found=str(other.tuple_type),
+            )
+    return [stream, *others]

@@ -1,0 +1,119 @@
+"""Finish a graph: what can only be seen when all of it is there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from thalweg.errors import GraphError, Where
+from thalweg.ir import operators as ops
+from thalweg.ir.endpoints import Feed, Files, Postgres
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, StreamRef
+from thalweg.lang.immediate_loops import fold_loops
+from thalweg.lang.plan_hints import check_hints
+from thalweg.library.windows import WindowSpec
+
+
+def finished(
+    declared: LogicalGraph, immediate: frozenset[str], where: Where, *, open_ends: bool = False
+) -> LogicalGraph:
+    """The graph as the compiler takes it, or the error of a program that is not whole.
+
+    `open_ends`: it is a part of a graph, so a stream may lead nowhere.
+    """
+    graph = replace(declared, operators=_with_steps(_without_idle_marks(declared.operators)))
+    if not graph.sources:
+        raise GraphError(f"application {graph.name} has no source", where=where, hint="app.source(tw.files(…), Type)")
+    for stream, consumers in graph.consumers.items():
+        if not consumers and not open_ends and not _may_end(graph, stream):
+            raise GraphError(
+                f"the stream {stream} leads nowhere",
+                operator=stream.operator,
+                where=graph.by_name[stream.operator].where,
+                expected="an operator or a sink behind every output port",
+                hint=".sink(tw.collect())",
+            )
+    fed = {sink.endpoint.into for sink in graph.sinks if isinstance(sink.endpoint, Feed)}
+    for loop in graph.loops:
+        if loop.name not in fed:
+            raise GraphError(
+                f"nothing is fed back into {loop.name}",
+                operator=loop.name,
+                where=loop.where,
+                expected="a stream with .feed(loop)",
+            )
+    _check_folders(graph)
+    whole = replace(graph, operators=fold_loops(graph.operators, immediate))
+    check_hints(graph.hints, whole)
+    return replace(whole, hints={name: hint for name, hint in graph.hints.items() if name in whole.by_name})
+
+
+def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
+    """Marks need no taker, nor do tuples that came too late."""
+    operator = graph.by_name[stream.operator]
+    if stream.port == operator.mark_output:
+        return True
+    return isinstance(operator, ops.Process) and operator.timed and 0 < stream.port < operator.results
+
+
+def _without_idle_marks(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Without the merged marks of several streams that nothing acts on."""
+    used = {stream.operator for operator in operators for stream in operator.inputs}
+    kept = tuple(o for o in operators if not (isinstance(o, ops.Process) and o.word == "marks" and o.name not in used))
+    return kept if len(kept) == len(operators) else _without_idle_marks(kept)
+
+
+def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Event time in the largest steps that the windows behind it allow."""
+    sizes: list[int] = []
+    for operator in operators:
+        config = getattr(operator.logic, "config", None) if isinstance(operator, ops.Process) else None
+        spec = getattr(config, "window", None)
+        if isinstance(spec, WindowSpec) and spec.timed:
+            sizes += [spec.size, spec.step]
+        if (within := getattr(config, "within", None)) is not None:
+            sizes.append(within)
+    step = math.gcd(*sizes) or 1
+    return tuple(replace(o, step=step) if isinstance(o, ops.EventTime) and not o.step else o for o in operators)
+
+
+def _check_folders(graph: LogicalGraph) -> None:
+    """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
+    read = {Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)}
+    written: dict[Path, str] = {}
+    tables: list[tuple[Postgres, str]] = []
+    for sink in graph.sinks:
+        if isinstance(sink.endpoint, Postgres):
+            for other, name in tables:
+                if (other.dsn, other.table) == (sink.endpoint.dsn, sink.endpoint.table):
+                    raise GraphError(
+                        f"two sinks write into the table {other.table}",
+                        operator=sink.name,
+                        where=sink.where,
+                        expected="a table for each sink",
+                        found=f"{name} writes there too",
+                        hint="sink a .union() of the streams",
+                    )
+            tables.append((sink.endpoint, sink.name))
+        if not isinstance(sink.endpoint, Files):
+            continue
+        folder = Path(sink.endpoint.path).absolute()
+        if folder in read:
+            raise GraphError(
+                "a sink writes into the folder that a source reads",
+                operator=sink.name,
+                where=sink.where,
+                expected="a folder of its own",
+                found=str(folder),
+            )
+        if folder in written:
+            raise GraphError(
+                f"two sinks write into {folder}",
+                operator=sink.name,
+                where=sink.where,
+                expected="a folder for each sink",
+                found=f"{written[folder]} writes there too",
+            )
+        written[folder] = sink.name

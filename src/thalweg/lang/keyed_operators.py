@@ -1,0 +1,124 @@
+"""`aggregate` and `join`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import GraphError, described
+from thalweg.ir import operators as ops
+from thalweg.ir.expr import Record
+from thalweg.ir.types import TupleType
+from thalweg.lang import agg
+from thalweg.lang import derived as library
+from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
+from thalweg.lang.operator_call import Site
+from thalweg.lang.tuples import check_names
+from thalweg.lang.window import Distance, Last, Window, Within, names
+from thalweg.library.windows import WindowSpec
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import Stream
+
+
+def aggregate(
+    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: agg.Aggregate
+) -> Stream:
+    """Aggregates over a window: a result per tuple of a running window, per slide of a sliding one, and when a
+    tumbling one closes."""
+    site = Site(self.app, "aggregate", name)
+    if not isinstance(window, ops.Running | ops.Sliding | ops.Tumbling | WindowSpec):
+        raise GraphError(
+            "not a window for an aggregate",
+            where=site.where,
+            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
+            found=described(window),
+        )
+    if not fields:
+        raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
+    self._check_attributes(window.by, site)
+    check_names(fields, site.name, site.where)
+    spec = site.window(self, as_spec(window))
+    table = agg.FoldTable(self.tuple_type, site.where, self.tuple_type.get(spec.on) if spec.timed else None)
+    record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
+    output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
+    folds = tuple(table.folds)
+    if not has_kernel(window, folds):
+        return site.windowed(self, "aggregate", spec, aggregate_logic(spec, folds, record), output, on_error)
+    assert not isinstance(window, WindowSpec)
+    policy, letters = site.policy(on_error)
+    return site.stream(
+        ops.Aggregate(
+            name=site.name,
+            inputs=(self.ref,),
+            outputs=(output, *letters),
+            where=site.where,
+            on_error=policy,
+            window=window,
+            folds=folds,
+            fields=record,
+        ),
+        self,
+    )
+
+
+def join(
+    self: Stream,
+    other: Stream,
+    window: Last | Within,
+    *,
+    mine: Last | Within | None = None,
+    on: str | Iterable[str] | Mapping[str, str] = (),
+    where: Callable[[Any, Any], Any] | None = None,
+    band: tuple[str, Distance] | tuple[str, str, Distance] | None = None,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """Each tuple of this stream with those tuples of the other that its `window` holds and that match: that have
+    the same key (`on`; a dict maps this side's names to the other's), that lie in a `band` (attribute, distance),
+    for which `where` is true. With `mine` this side is stored too, and each tuple of the other finds its partners.
+    """
+    site = Site(self.app, "join", name)
+    self._same_app(other, site)
+    if not isinstance(window, Last | Within) or not (mine is None or isinstance(mine, Last | Within)):
+        raise GraphError(
+            "not a window for a join",
+            where=site.where,
+            expected="window.last(count, by=…) or window.within(time)",
+            found=described(window if not isinstance(window, Last | Within) else mine),
+        )
+    key = tuple(on) if isinstance(on, Mapping) else names(on)
+    theirs = tuple(on.values()) if isinstance(on, Mapping) else key
+    if not key and where is None and band is None:
+        raise GraphError("a join needs a key", where=site.where, expected='on="attribute", band=… or where=…')
+    self._check_attributes(key, site)
+    other._check_attributes(theirs, site)
+    for side, wanted in ((window, theirs), (mine, key)):
+        if isinstance(side, Last) and side.by not in ((), wanted):
+            raise GraphError(
+                "the join's window is kept by another key",
+                where=site.where,
+                expected=f"by={wanted}",
+                found=f"by={side.by}",
+            )
+    simple = key == theirs and key and where is None and band is None and on_error == "fail"
+    if not (simple and window == Last(1, window.by if isinstance(window, Last) else ()) and _not_stored(mine)):
+        return library.windowed_join(
+            self,
+            other,
+            window,
+            mine=mine,
+            on=(key, theirs),
+            where=where,
+            band=band,
+            on_error=on_error,
+            name=site.name if name is not None else None,
+        )
+    output = library.joined_type(site.name, self.tuple_type, other.tuple_type, (key, theirs), site)
+    return site.stream(
+        ops.Join(name=site.name, inputs=(self.ref, other.ref), outputs=(output,), where=site.where, on=key), self
+    )
+
+
+def _not_stored(window: Last | Within | None) -> bool:
+    return window is None or window == Last(0, window.by if isinstance(window, Last) else ())

@@ -1,0 +1,202 @@
+"""The call of the user's program that makes an operator: its place, its name, and what all operators check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir import operators as ops
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
+from thalweg.ir.types import DATETIME, TupleType
+from thalweg.lang.outputs import declared_type
+from thalweg.lang.source_place import assigned_name, call_place, prefixed, user_frame
+from thalweg.lang.tuples import Tuple
+from thalweg.lang.type_classes import check_distance
+from thalweg.library.multi_port import EveryPunctuation, LeastTime, MeetConfig
+from thalweg.library.windows import WindowSpec
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import App, Stream
+
+
+def word(name: str, what: str, where: Where) -> str:
+    """A name that stands in the text form of a plan and in generated code as one word."""
+    if not name or any(c.isspace() or not c.isprintable() or c in "#=[]" for c in name):
+        raise GraphError(f"bad {what} name", where=where, expected="a word without spaces or # = [ ]", found=repr(name))
+    return name
+
+
+class Site:
+    """The call of the user's program that makes an operator: its place and the operator's name."""
+
+    def __init__(self, app: App, kind: str, name: str | None) -> None:
+        frame = user_frame()
+        self.app, self.where = app, call_place(frame)
+        self.name = self._own(name) if name is not None else self._derived(kind, assigned_name(frame))
+
+    def _own(self, name: str) -> str:
+        taken = {o.name: o for o in self.app._operators}
+        name = prefixed(word(name, "operator", self.where))
+        if name in taken:
+            raise GraphError(
+                f"two operators are called {name}",
+                where=self.where,
+                found=f"the first stands at {taken[name].where}",
+                hint="sinks are operators too; name= may be left out",
+            )
+        return name
+
+    def _derived(self, kind: str, assigned: tuple[str, bool] | None) -> str:
+        base = prefixed(kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}")
+        taken = {o.name for o in self.app._operators}
+        numbered = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
+        return next(name for name in numbered if name not in taken)
+
+    def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
+        """The first output of a new operator. Marks pass beside operators that emit at their tuples' own positions."""
+        self.app._add(operator)
+        made = self.app._stream(operator.output, operator.outputs[0])
+        if like is not None:
+            made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
+        if operator.dead_port is not None:
+            letters = self.app._stream(StreamRef(operator.name, operator.dead_port), operator.outputs[-1])
+            made = replace(made, beside_letters=letters)
+        return made
+
+    def policy(self, on_error: str) -> tuple[str, tuple[TupleType, ...]]:
+        """A checked error policy, and the output port that it adds."""
+        if on_error not in POLICIES:
+            raise GraphError(
+                "unknown error policy",
+                where=self.where,
+                expected=", ".join(POLICIES),
+                found=repr(on_error),
+                hint=did_you_mean(str(on_error), POLICIES),
+            )
+        return on_error, (DEAD_LETTER,) if on_error == "dead_letter" else ()
+
+    def declared(self, into: type[Tuple] | None) -> TupleType:
+        return declared_type(into, self.where)
+
+    def time_attribute(self, stream: Stream) -> str:
+        """The attribute with a stream's event time."""
+        if not stream.timed or stream.tuple_type.get(stream.time) is None:
+            raise GraphError(
+                f"the stream {stream.ref} has no event time",
+                where=self.where,
+                expected="a stream behind .event_time(attribute), with that attribute"
+                + (f" ({stream.time})" if stream.time else ""),
+                found=str(stream.tuple_type),
+                hint='.event_time("attribute", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
+            )
+        return stream.time
+
+    def window(self, stream: Stream, spec: WindowSpec) -> WindowSpec:
+        """The window, checked against the stream that it sees."""
+        stream._check_attributes(spec.by, self)
+        if spec.timed:
+            time = spec.on or self.time_attribute(stream)
+            if not stream.timed:
+                self.time_attribute(stream)
+            stream._check_attributes((time,), self)
+            self.check_unit(stream, time, spec.clock)
+            return replace(spec, on=time)
+        if spec.punctuations is not None and (stream.marks is None or stream.timed):
+            raise GraphError(
+                f"the stream {stream.ref} has no punctuation",
+                where=self.where,
+                expected="a stream behind .punctor(…)",
+                hint=".punctor(lambda t: …), true for the tuples that end a window",
+            )
+        if spec.on:
+            stream._check_attributes((spec.on,), self)
+            check_distance("a delta", spec.on, stream.tuple_type.kind(spec.on), spec.delta, self.where)
+        return spec
+
+    def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
+        """A length of time is in the unit of the attribute: 10 could be seconds, for a datetime it would be 10 µs."""
+        kind = stream.tuple_type.get(attribute)
+        if clock != (kind == DATETIME):
+            raise GraphError(
+                "a length of time in another unit than the event time",
+                where=self.where,
+                expected="a timedelta" if kind == DATETIME else f"an int, in the unit of {attribute}",
+                found="a timedelta" if clock else "an int",
+            )
+
+    def marks_of(self, streams: list[Stream]) -> StreamRef | None:
+        """The marks of several streams together; None if they have different ones."""
+        if not _alike_marked(streams):
+            return None
+        refs = list(dict.fromkeys(s.marks for s in streams if s.marks is not None))
+        if len(refs) <= 1:
+            return refs[0] if refs else None
+        logic: Logic = LeastTime() if streams[0].timed else EveryPunctuation()
+        logic.config = MeetConfig(len(refs))
+        name = self._derived(f"{self.name}.marks", None)
+        operator = ops.Process(
+            name=name,
+            inputs=tuple(refs),
+            outputs=(MARK,),
+            where=self.where,
+            word="marks",
+            logic=logic,
+            by=((),) * len(refs),
+        )
+        self.app._add(operator)
+        return operator.output
+
+    def process(
+        self,
+        word: str,
+        logic: Logic,
+        streams: list[Stream],
+        *,
+        by: list[tuple[str, ...]] | None,
+        outputs: list[TupleType],
+        marks: StreamRef | None = None,
+        timed: bool = False,
+        on_error: str = "fail",
+    ) -> list[Stream]:
+        """A new operator of Python code, and its output streams."""
+        for other in streams[1:]:
+            streams[0]._same_app(other, self)
+        policy, letters = self.policy(on_error)
+        passed = (MARK,) if marks is not None else ()
+        operator = ops.Process(
+            name=self.name,
+            inputs=(*(s.ref for s in streams), *((marks,) if marks is not None else ())),
+            outputs=(*outputs, *passed, *letters),
+            where=self.where,
+            on_error=policy,
+            word=word,
+            logic=logic,
+            by=None if by is None else tuple(by),
+            marked=marks is not None,
+            timed=timed,
+            results=len(outputs),
+        )
+        first = self.stream(operator, streams[0] if marks is None else None)
+        made = [replace(first, ref=StreamRef(self.name, i), tuple_type=t) for i, t in enumerate(outputs)]
+        if marks is not None:
+            behind = StreamRef(self.name, len(outputs))
+            made = [replace(s, marks=behind, timed=timed, time=streams[0].time) for s in made]
+        return made
+
+    def windowed(
+        self, stream: Stream, word: str, spec: WindowSpec, logic: Logic, output: TupleType, on_error: str
+    ) -> Stream:
+        """An operator over a window, with its late stream where the window is in event time."""
+        outputs = [output, stream.tuple_type] if spec.timed else [output]
+        marks = stream.marks if spec.marked else None
+        made = self.process(
+            word, logic, [stream], by=[spec.by], outputs=outputs, marks=marks, timed=spec.timed, on_error=on_error
+        )
+        return made[0].with_late(made[1]) if spec.timed else made[0]
+
+
+def _alike_marked(streams: list[Stream]) -> bool:
+    """Whether all streams have event time, or all punctuation; otherwise what they meet in has neither."""
+    return all(s.marks is not None for s in streams) and len({s.timed for s in streams}) == 1

@@ -1,0 +1,135 @@
+"""Operators whose tuples pass as they are: `union`, `event_time`, `punctor`, `delay`, `throttle`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import GraphError
+from thalweg.ir import operators as ops
+from thalweg.ir.operators import MARK, StreamRef
+from thalweg.ir.times import duration
+from thalweg.ir.types import DATETIME, INT
+from thalweg.lang.functions import read_function
+from thalweg.lang.operator_call import Site
+from thalweg.lang.window import Duration
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import Stream
+
+TIME_TYPES = (INT, DATETIME)
+
+
+def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
+    """The tuples of several streams of one type, in the order of their positions."""
+    site = Site(self.app, "union", name)
+    for other in others:
+        self._same_app(other, site)
+        if not self.tuple_type.same_attributes(other.tuple_type):
+            raise GraphError(
+                "union of different tuple types",
+                where=site.where,
+                expected=str(self.tuple_type),
+                found=str(other.tuple_type),
+                hint="a .map() of one of them to the attributes of the other, in their order",
+            )
+    refs = (self.ref, *(other.ref for other in others))
+    marks = site.marks_of([self, *others])
+    made = site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
+    same_time = len({s.time for s in (self, *others)}) == 1
+    timed = marks is not None and self.timed
+    return replace(made, marks=marks, timed=timed, time=self.time if timed and same_time else "")
+
+
+def event_time(
+    self: Stream, attribute: str, *, lateness: Duration = 0, step: Duration | None = None, name: str | None = None
+) -> Stream:
+    """The event time of a stream is that of an attribute (a datetime, or an int in any unit); tuples may come
+    `lateness` after others that are newer. Event time moves in steps; by default the windows decide how large."""
+    site = Site(self.app, "event_time", name)
+    self._check_attributes((attribute,), site)
+    if self.tuple_type.get(attribute) not in TIME_TYPES:
+        raise GraphError(
+            f"event_time: {attribute} is no time",
+            where=site.where,
+            expected=" or ".join(map(str, TIME_TYPES)),
+            found=str(self.tuple_type.get(attribute)),
+        )
+    for label, value, least in (("lateness", lateness, 0), ("step", 1 if step is None else step, 1)):
+        if not isinstance(value, int | dt.timedelta) or duration(value) < least:
+            raise GraphError(
+                f"event_time: bad {label}",
+                where=site.where,
+                expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
+                found=repr(value),
+            )
+    for given in (lateness or None, step):
+        if given is not None:
+            site.check_unit(self, attribute, isinstance(given, dt.timedelta))
+    operator = ops.EventTime(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=(self.tuple_type, MARK),
+        where=site.where,
+        attribute=attribute,
+        lateness=duration(lateness),
+        step=0 if step is None else duration(step),
+    )
+    return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True)
+
+
+def punctor(
+    self: Stream,
+    predicate: Callable[[Any], Any],
+    *,
+    before: bool = False,
+    on_error: str = "fail",
+    name: str | None = None,
+) -> Stream:
+    """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
+    site = Site(self.app, "punctor", name)
+    read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
+    policy, letters = site.policy(on_error)
+    operator = ops.Punctor(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=(self.tuple_type, MARK, *letters),
+        where=site.where,
+        on_error=policy,
+        function=read,
+        before=before,
+    )
+    return replace(site.stream(operator), marks=StreamRef(site.name, 1))
+
+
+def delay(self: Stream, seconds: float, *, name: str | None = None) -> Stream:
+    """The same tuples, later: each frame of them, as the plan cuts them, waits so long before it goes on."""
+    site = Site(self.app, "delay", name)
+    return _paced(self, site, delay_s=_positive(seconds, "delay", site))
+
+
+def throttle(self: Stream, rate: float, *, name: str | None = None) -> Stream:
+    """The same tuples, at most so many per second on each channel."""
+    site = Site(self.app, "throttle", name)
+    return _paced(self, site, rate_per_s=_positive(rate, "throttle", site))
+
+
+def _paced(self: Stream, site: Site, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
+    operator = ops.Pace(
+        name=site.name,
+        inputs=(self.ref,),
+        outputs=(self.tuple_type,),
+        where=site.where,
+        delay_s=delay_s,
+        rate_per_s=rate_per_s,
+    )
+    return site.stream(operator, self)
+
+
+def _positive(value: float, word: str, site: Site) -> float:
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0, and finite", found=repr(value))
+    return float(value)

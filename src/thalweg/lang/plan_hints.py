@@ -1,0 +1,172 @@
+"""What users may say about the plan: `parallel`, `sequential`, `fuse_with`, `isolate`, `unordered`.
+
+Each is about the operator that made the stream (`unordered`: about this stream alone), and gives the stream back, so
+that it can stand in a chain. None of them changes the answer; `unordered` gives up the order of what it says nobody
+looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import GraphError, Where, described
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.hints import Hint
+from thalweg.ir.operators import Operator, Process, Source
+from thalweg.lang.functions import unknown_attribute
+from thalweg.lang.source_place import call_place, user_frame
+from thalweg.lang.window import names
+
+if TYPE_CHECKING:
+    from thalweg.lang.app import Stream
+
+
+def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str] | None = None) -> Stream:
+    """Run the operator in `degree` channels (by default as many as the run asks for), its tuples routed by `key`, or
+    in turn. Of an operator with state the key must be a part of its own."""
+    where = call_place(user_frame())
+    operator = _operator(self)
+    if degree is not None and (type(degree) is not int or degree < 1):
+        raise GraphError(
+            "parallel: a degree counts channels",
+            where=where,
+            expected="a whole number, 1 or more",
+            found=described(degree),
+        )
+    chosen = None if key is None else names(key)
+    if chosen is not None:
+        _check_key(self, operator, chosen, where)
+    if operator.key == () and not (isinstance(operator, Process) and operator.word in ("custom", "operator")):
+        raise GraphError(
+            f"{operator.name} keeps one state for all tuples and cannot run in several channels",
+            operator=operator.name,
+            where=where,
+            expected="an operator without state, or with a key",
+            hint='by="…" makes it keep a state for each key',
+        )
+    return _hinted(self, where, "parallel", parallel=True, degree=degree, key=chosen)
+
+
+def sequential(self: Stream) -> Stream:
+    """Run the operator in one channel, where it sees all its tuples in their order."""
+    return _hinted(self, call_place(user_frame()), "sequential", sequential=True)
+
+
+def fuse_with(self: Stream, *others: Stream) -> Stream:
+    """Run the operator in one PE with those that made the other streams."""
+    where = call_place(user_frame())
+    found: list[str] = []
+    if not others:
+        raise GraphError("fuse_with: no stream", where=where, expected="a stream of another operator")
+    for other in others:
+        if not isinstance(other, type(self)) or other.app is not self.app or other.ref.operator == self.ref.operator:
+            shown = f"{other.ref} of {other.app.name}" if isinstance(other, type(self)) else described(other)
+            raise GraphError(
+                "fuse_with: nothing to share a PE with",
+                where=where,
+                expected="streams of other operators of the same application",
+                found=shown,
+            )
+        alone = self.app._hints.get(other.ref.operator)
+        if alone is not None and alone.isolate:
+            raise _contradiction(self.ref.operator, other.ref.operator, where, alone.where)
+        found.append(other.ref.operator)
+    held = self.app._hints.get(self.ref.operator)
+    both = (*(held.fuse_with if held is not None else ()), *found)
+    return _hinted(self, where, "fuse_with", fuse_with=tuple(dict.fromkeys(both)))
+
+
+def isolate(self: Stream) -> Stream:
+    """Run the operator in a PE of its own."""
+    where = call_place(user_frame())
+    for name, hint in self.app._hints.items():
+        if self.ref.operator in hint.fuse_with:
+            raise _contradiction(name, self.ref.operator, where, hint.where)
+    return _hinted(self, where, "isolate", isolate=True)
+
+
+def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphError:
+    return GraphError(
+        f"{name} is to share a PE with {alone}, which is to have one of its own",
+        operator=name,
+        where=where,
+        found=f"the other of the two, {other}",
+        hint="leave out .fuse_with() or .isolate()",
+    )
+
+
+def unordered(self: Stream) -> Stream:
+    """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order, unless an epoch that
+    runs again must repeat it (files, Kafka, TCP). State behind it still gets the tuples of each key in theirs."""
+    held = self.app._hints.get(self.ref.operator)
+    ports = {self.ref.port, *(held.unordered if held is not None else ())}
+    return _hinted(self, call_place(user_frame()), "unordered", unordered=tuple(sorted(ports)))
+
+
+_AGAINST = {
+    "parallel": ("sequential",),
+    "sequential": ("parallel",),
+    "fuse_with": ("isolate",),
+    "isolate": ("fuse_with",),
+    "unordered": (),
+}
+
+
+def _hinted(stream: Stream, where: Where, word: str, **said: Any) -> Stream:
+    name = stream.ref.operator
+    held = stream.app._hints.get(name)
+    against = next((other for other in _AGAINST[word] if held is not None and getattr(held, other)), None)
+    if against is not None:
+        assert held is not None
+        raise GraphError(
+            f"{name} is said to be both {against} and {word}",
+            operator=name,
+            where=where,
+            found=f"{against}, {held.where}",
+            hint=f"leave out .{against}() or .{word}()",
+        )
+    stream.app._hints[name] = replace(held, **said) if held is not None else Hint(where=where, **said)
+    return stream
+
+
+def _operator(stream: Stream) -> Operator:
+    return next(o for o in stream.app._operators if o.name == stream.ref.operator)
+
+
+def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: Where) -> None:
+    if isinstance(operator, Source):
+        raise GraphError(
+            "parallel: a source is read in blocks, not by key",
+            operator=operator.name,
+            where=where,
+            hint='app.source(…, partition_by="…") says how it is partitioned',
+        )
+    if operator.key:
+        if not key or not set(key) <= set(operator.key):
+            raise GraphError(
+                f"parallel: the tuples of {operator.name} would be routed away from their state",
+                operator=operator.name,
+                where=where,
+                expected=f"attributes of its key: {', '.join(operator.key)}",
+                found=", ".join(key) or "none",
+            )
+        return
+    made = {o.name: o for o in stream.app._operators}
+    for ref in operator.inputs:
+        kind = made[ref.operator].outputs[ref.port]
+        for name in key:
+            if kind.get(name) is None:
+                raise unknown_attribute(name, kind, where)
+
+
+def check_hints(before: Mapping[str, Hint], graph: LogicalGraph) -> None:
+    """A hint for an operator that is no longer there: operators of an immediate loop become one."""
+    for name, hint in before.items():
+        if name not in graph.by_name and (hint.parallel or hint.fuse_with or hint.isolate):
+            raise GraphError(
+                f"{name} stands in an immediate loop, whose operators run one tuple at a time in one PE",
+                operator=name,
+                where=hint.where,
+            )

@@ -1,0 +1,139 @@
+"""Immediate loops: operators that run one tuple at a time, so that what they feed back is there for the next tuple."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.ir.canonical import canonical_key
+from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
+from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union, state_fingerprint
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_tuples import row_maker, unpack
+
+INSIDE = (Map, Filter, FlatMap, Split, Union, Process)  # what may stand in an immediate loop
+
+
+class LoopError(Exception):
+    """An operator inside of a loop failed: which one, and how. (Not all errors can be made anew with another text.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """The operators of a loop; where tuples enter it and come back (`back`), and which streams leave it."""
+
+    operators: tuple[Operator, ...]
+    entries: tuple[tuple[str, int], ...]
+    back: StreamRef
+    fed: StreamRef
+    exits: Mapping[StreamRef, int]
+
+    def consumers(self, stream: StreamRef) -> list[tuple[Operator, int]]:
+        return [(o, port) for o in self.operators for port, s in enumerate(o.inputs) if s == stream]
+
+    def by_name(self, name: str) -> Operator:
+        return next(o for o in self.operators if o.name == name)
+
+
+class Loop(Logic):
+    """Takes a tuple through the loop's operators, then what was fed back, until nothing is."""
+
+    config: LoopConfig
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[bytes, dict[str, Any]]] = {}  # operator, key: the attributes of its object
+
+    @property
+    def inner_types(self) -> tuple[TupleType, ...]:
+        return tuple(t for operator in self.config.operators for t in operator.outputs)
+
+    def settings(self) -> str:
+        inner = [o for o in self.config.operators if isinstance(o, Process) and o.by is not None]
+        return "; ".join(f"{o.name}: {state_fingerprint(o)}" for o in inner)
+
+    def setup(self) -> dict[str, Any]:
+        return {o.name: o.logic.setup() for o in self.config.operators if isinstance(o, Process)}
+
+    def close(self, resource: dict[str, Any]) -> None:
+        for name, made in resource.items():
+            operator = self.config.by_name(name)
+            assert isinstance(operator, Process)
+            operator.logic.close(made)
+
+    def process(self, t: Any, port: int) -> None:
+        name, inner_port = self.config.entries[port]
+        waiting: deque[Any] = deque()
+        self._give(self.config.by_name(name), inner_port, t, waiting)
+        self._until_nothing_waits(waiting)
+
+    def at_end(self) -> None:
+        for operator in self.config.operators:
+            if not (isinstance(operator, Process) and acts_at_end(operator.logic)):
+                continue
+            for key in list(self.states.get(operator.name, {})):
+                waiting: deque[Any] = deque()
+                logic, submitted = self._object(operator, key)
+                logic.at_end()
+                self._send(operator, submitted, waiting)
+                self._until_nothing_waits(waiting)
+
+    def _until_nothing_waits(self, waiting: deque[Any]) -> None:
+        while waiting:
+            self._deliver(self.config.back, waiting.popleft(), waiting)
+
+    def _deliver(self, stream: StreamRef, row: Any, waiting: deque[Any]) -> None:
+        if stream in self.config.exits:
+            self.submit(row, self.config.exits[stream])
+        if stream == self.config.fed:
+            waiting.append(row)
+        for operator, port in self.config.consumers(stream):
+            self._give(operator, port, row, waiting)
+
+    def _give(self, operator: Operator, port: int, row: Any, waiting: deque[Any]) -> None:
+        try:
+            results = self._results(operator, port, row)
+        except Exception as error:
+            raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
+        for out_port, result in results:
+            self._deliver(StreamRef(operator.name, out_port), result, waiting)
+
+    def _results(self, operator: Operator, port: int, row: Any) -> list[tuple[int, Any]]:
+        match operator:
+            case Map(function=function):
+                return [(0, _made(operator.outputs[0], function.callable(row)))]
+            case Filter(function=function):
+                return [(0, row)] if function.callable(row) else []
+            case FlatMap(function=function):
+                return [(0, _made(operator.outputs[0], item)) for item in function.callable(row)]
+            case Split(function=function, outputs=outputs):
+                chosen = function.callable(row)
+                if type(chosen) is not int or not 0 <= chosen < len(outputs):
+                    raise ValueError(f"expected a port in 0..{len(outputs) - 1}, found {chosen!r}")
+                return [(chosen, row)]
+            case Union():
+                return [(0, row)]
+            case Process():
+                by = operator.port_key(port) or ()
+                logic, submitted = self._object(operator, canonical_key(row, by))
+                logic.process(row, port)
+                return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
+        raise AssertionError(operator)
+
+    def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
+        """The object of a key, whose attributes are a part of this one's."""
+        logic = fresh(operator.logic)
+        attributes = self.states.setdefault(operator.name, {}).setdefault(key, logic.__dict__)
+        logic.__dict__ = attributes
+        logic.resource = self.resource[operator.name]
+        logic._submitted = []
+        return logic, logic._submitted
+
+    def _send(self, operator: Operator, submitted: list[Submitted], waiting: deque[Any]) -> None:
+        for port, _, value in submitted:
+            self._deliver(StreamRef(operator.name, port), _made(operator.outputs[port], value), waiting)
+
+
+def _made(tuple_type: TupleType, value: Any) -> Any:
+    return row_maker(tuple_type, tuple_type.names)(*unpack(value, tuple_type))

@@ -1,0 +1,245 @@
+"""Run an operator written in Python over the frames of all its ports, tuple by tuple in the order of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
+from thalweg.ir.operators import Process, rank_width
+from thalweg.ir.types import INT64_MIN, TupleType
+from thalweg.ir.user_tuples import unpack
+from thalweg.runtime.columns import Array
+from thalweg.runtime.frame import Frame, join_frames
+from thalweg.runtime.key_ranks import LAST_RANK
+from thalweg.runtime.keys import keys_of, stable_hash
+from thalweg.runtime.order import sort_order
+from thalweg.runtime.records import ObjectTable, Record
+from thalweg.runtime.row_functions import columns_of, rows
+from thalweg.runtime.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An event on which the user's code failed."""
+
+    order_key: tuple[int, ...]
+    error: Exception
+    shown: str
+
+
+@dataclass(slots=True)
+class _Emitted:
+    """The tuples of one output port: for each the event that caused it, its rank among keys, its number, its values."""
+
+    events: list[int] = field(default_factory=list)
+    ranks: list[tuple[int, ...]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    values: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What arrived: a frame per input port (the one of marks included), its tuple types, the declared width."""
+
+    frames: Sequence[Frame | None]
+    types: Sequence[TupleType]
+    width: int
+
+
+class ProcessRun:
+    """One operator over one slice of an epoch."""
+
+    def __init__(self, operator: Process, ports: Ports, state: State | None, lone: Logic | None) -> None:
+        self.operator, self.ports = operator, ports
+        self.state, self.lone = state, lone
+        self.failures: list[Failed] = []
+        self.skipped = 0
+        self.now: int | None = None if state is None else state.times().get(operator.name)
+        self.table = None if state is None or operator.by is None else state.tables[operator.name]
+        self.emitted = [_Emitted() for _ in operator.outputs]
+        self.no_rank = (0,) * rank_width(operator)
+
+    def run(self, end: int | None) -> list[Frame | None]:
+        """The frame of each output port. `end`: the position of the end, if this is the end."""
+        present = [(port, f) for port, f in enumerate(self.ports.frames) if f is not None and len(f)]
+        order = self._merged([f for _, f in present])
+        self.order, self.end = order, end
+        if self._take(self._events(present, order)) and end is not None and acts_at_end(self.operator.logic):
+            self._everyone(len(order[1]) if order else 0, None)
+        return [self._frame(port, order, end) for port in range(len(self.operator.outputs))]
+
+    def _merged(self, frames: Sequence[Frame]) -> tuple[Frame, Array] | None:
+        """All rows one behind the other without their attributes, and the order in which they are events."""
+        if not frames:
+            return None
+        joined = join_frames([f.padded(self.ports.width).with_columns({}) for f in frames])
+        return joined, np.arange(len(joined)) if len(frames) == 1 else sort_order(joined)
+
+    def _events(
+        self, present: Sequence[tuple[int, Frame]], order: tuple[Frame, Array] | None
+    ) -> Iterator[tuple[int, Any, Record | None]]:
+        """(port, tuple, record of its key), in order; a mark comes with its order key instead of a tuple."""
+        if order is None:
+            return
+        streams: list[Iterator[tuple[int, Any, Record | None]]] = [self._port(port, f) for port, f in present]
+        if len(streams) == 1:
+            yield from streams[0]
+            return
+        sizes = [len(f) for _, f in present]
+        which = np.repeat(np.arange(len(sizes)), sizes)[order[1]]
+        for index in which.tolist():  # each frame is sorted, so its rows come in their own order
+            yield next(streams[index])
+
+    def _port(self, port: int, frame: Frame) -> Iterator[tuple[int, Any, Record | None]]:
+        if port == self.operator.mark_port:
+            keys: Iterable[Any] = (frame.order_key(row) for row in range(len(frame)))
+            times = frame.columns["time"].tolist()  # type: ignore[union-attr]
+            return ((port, mark, None) for mark in zip(times, keys, strict=True))
+        made = rows(frame, self.ports.types[port])
+        if self.table is None:
+            return ((port, row, None) for row in made)
+        records = self._records(port, frame)
+        return ((port, row, record) for row, record in zip(made, records, strict=True))
+
+    def _records(self, port: int, frame: Frame) -> Iterator[Record]:
+        assert self.state is not None
+        assert isinstance(self.table, ObjectTable)
+        by = self.operator.port_key(port) or ()
+        keys = keys_of([frame.columns[n] for n in by], len(frame))
+        buckets = self.state.touch(keys, writes=True)
+        first = np.full(len(keys.distinct), len(frame), np.int64)
+        np.minimum.at(first, keys.codes, np.arange(len(frame)))
+        shown = frame.with_columns({n: frame.columns[n] for n in by}).take(first)
+        known = [
+            (bucket, key, tuple(getattr(row, n) for n in by), key_hash)
+            for key, row, bucket, key_hash in zip(
+                keys.distinct.to_pylist(),
+                rows(shown, self.ports.types[port]),
+                buckets.tolist(),
+                stable_hash(keys.distinct).view(np.int64).tolist(),
+                strict=True,
+            )
+        ]
+        # Looked up when the tuple's turn comes: before, its key may not act on a mark.
+        table = self.table
+        return (table.find(*known[code]) for code in keys.codes.tolist())
+
+    def _take(self, events: Iterator[tuple[int, Any, Record | None]]) -> bool:
+        """All events, up to the first that fails; whether none did."""
+        operator, no_rank = self.operator, self.no_rank
+        last_mark: Any = None
+        for number, (port, item, record) in enumerate(events):
+            if port == operator.mark_port:
+                time, key = item
+                if key == last_mark:
+                    continue  # the same mark, from another channel
+                last_mark = key
+                if operator.timed and self.now is not None and time <= self.now:
+                    continue  # event time does not go back
+                if acts_on_marks(operator.logic) and not self._everyone(number, time):
+                    return False
+                self._passed(number, time)
+                continue
+            logic = record.logic if record is not None else self.lone
+            assert logic is not None
+            submitted: list[Submitted] = []
+            logic._submitted, logic.now = submitted, self.now
+            try:
+                logic.process(item, port)
+                results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
+            except Exception as error:  # whatever a user's code raises belongs to its tuple
+                if not self._failed(number, no_rank, error, repr(item)):
+                    return False
+                continue
+            for count, (p, values) in enumerate(results):
+                out = self.emitted[p]
+                out.events.append(number)
+                out.ranks.append(no_rank)
+                out.numbers.append(count)
+                out.values.append(values)
+        return True
+
+    def _everyone(self, number: int, time: int | None) -> bool:
+        """Let every key act at a mark, or at the end (no time)."""
+        assert self.state is not None
+        assert isinstance(self.table, ObjectTable)
+        self.state.load_all()
+        found: list[tuple[tuple[int, ...], int, int, tuple[Any, ...]]] = []
+        for record in list(self.table.all()):
+            due = getattr(record.logic, "due", INT64_MIN)
+            if time is not None and (due is None or time < due):
+                continue
+            self.state.dirty.add(record.bucket)
+            submitted: list[Submitted] = []
+            record.logic._submitted = submitted
+            try:
+                record.logic.at_end() if time is None else record.logic.on_mark(time)
+                results = [
+                    ((rank, *record.rank), count, p, unpack(value, self.operator.result_type(p)))
+                    for count, (p, rank, value) in enumerate(submitted)
+                ]
+            except Exception as error:
+                what = "the end" if time is None else f"the mark {time}"
+                if not self._failed(number, (0, *record.rank), error, what):
+                    return False
+                continue
+            found += results
+        for rank, count, p, values in sorted(found, key=lambda item: item[:2]):
+            out = self.emitted[p]
+            out.events.append(number)
+            out.ranks.append(rank)
+            out.numbers.append(count)
+            out.values.append(values)
+        return True
+
+    def _passed(self, number: int, time: int) -> None:
+        """All keys have acted: remember the event time, and send the mark on."""
+        assert self.state is not None
+        self.now = self.state.times()[self.operator.name] = time
+        port = self.operator.mark_output
+        assert port is not None
+        out = self.emitted[port]
+        out.events.append(number)
+        out.ranks.append((LAST_RANK, *self.no_rank[1:]) if self.no_rank else ())
+        out.numbers.append(0)
+        out.values.append((time,))
+
+    def _failed(self, number: int, rank: tuple[int, ...], error: Exception, shown: str) -> bool:
+        """Do with a failed event what the operator's policy says; whether to go on."""
+        if self.operator.on_error == "fail":
+            at = self._positions(np.array([number]), self.order, self.end)
+            self.failures.append(Failed((*at.order_key(0), *rank, 0), error, shown))
+            return False
+        port = self.operator.dead_port
+        if port is None:
+            self.skipped += 1
+            return True
+        out = self.emitted[port]
+        out.events.append(number)
+        out.ranks.append(rank)
+        out.numbers.append(0)
+        out.values.append((self.operator.name, f"{type(error).__name__}: {error}", shown))
+        return True
+
+    def _frame(self, port: int, order: tuple[Frame, Array] | None, end: int | None) -> Frame | None:
+        out = self.emitted[port]
+        if not out.events:
+            return None
+        events = np.array(out.events, np.int64)
+        frame = self._positions(events, order, end)
+        subs = tuple(np.array(column, np.int64) for column in zip(*out.ranks, strict=True))
+        numbers = np.array(out.numbers, np.int64)
+        columns = columns_of(out.values, self.operator.outputs[port])
+        return Frame(frame.position, (*frame.subs, *subs, numbers), columns)
+
+    def _positions(self, events: Array, order: tuple[Frame, Array] | None, end: int | None) -> Frame:
+        """Where each emitted tuple's event stood; the end is an event of its own, behind all others."""
+        count = 0 if order is None else len(order[1])
+        whole = Frame(np.full(1, end or 0, np.int64), (), {}).padded(self.ports.width)
+        if order is not None:
+            whole = join_frames([order[0].take(order[1]), whole])
+        return whole.take(np.minimum(events, count))

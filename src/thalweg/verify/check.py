@@ -1,0 +1,165 @@
+"""`check`: the same sample of the real input under many plans and cuts, compared with the reference bit for bit."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.analysis.safety import check_safety
+from thalweg.engine.inputs.cutter import EpochCutter
+from thalweg.engine.inputs.feeders import spool_items
+from thalweg.engine.storage.log import Epoch, InputLog
+from thalweg.errors import PlanError, TupleError
+from thalweg.ir.endpoints import Beacon, Tcp
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Source
+from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.row_endpoints import ROWS
+from thalweg.ir.text import print_plan
+from thalweg.optimize.balance import Assign
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import make_plan
+from thalweg.verify.check_declarations import Lie, Watching
+from thalweg.verify.compare import first_difference, in_any_order
+from thalweg.verify.diagnose import Divergence, first_divergence, run_log
+from thalweg.verify.reference import Answer, Reference
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How many plans gave the reference's answer, and the first that did not."""
+
+    plans: int
+    cuts: int
+    tuples: int
+    sinks: dict[str, int]
+    difference: str | None = None
+    divergence: Divergence | None = None  # where the difference begins
+    failure: TupleError | None = None
+    lie: Lie | None = None  # a declaration that does not hold
+
+
+def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) -> list[Epoch]:
+    """Epochs over at most this many tuples of the real input, cut at `max_tuples`, with the final epoch."""
+    sources = [_at_once(source) for source in graph.sources]
+    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
+        log = InputLog(Path(folder))
+        cutter = EpochCutter(sources, log, max_tuples, spools)
+        epochs: list[Epoch] = []
+        while tuples > 0:
+            cutter.max_tuples = min(max_tuples, tuples)
+            epoch = cutter.next_epoch(closing=True)
+            if epoch is None or epoch.final:
+                break
+            epochs.append(epoch)
+            tuples -= epoch.tuples
+        return [*epochs, Epoch(len(epochs), (), final=True, base=cutter.base)]
+
+
+def _at_once(source: Source) -> Source:
+    """The source as a sample is taken of it: without waiting."""
+    if isinstance(source.endpoint, Tcp):
+        raise PlanError(
+            f"no sample can be taken of {source.name}: a connection's lines can be read only once",
+            operator=source.name,
+            where=source.where,
+            hint="record some lines in a file, and take the sample from tw.files(…) in its place",
+        )
+    if isinstance(source.endpoint, ROWS):
+        raise PlanError(
+            f"no sample can be taken of {source.name}: only a run on Spark reads it",
+            operator=source.name,
+            where=source.where,
+            hint="write some of it into files, and take the sample from tw.files(…) in its place",
+        )
+    if isinstance(source.endpoint, Beacon):
+        return replace(source, endpoint=replace(source.endpoint, rate_per_s=None))
+    return source
+
+
+def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:
+    """The plans that differ most, then random ones."""
+    chance = random.Random(seed)
+    for fuse in ("all", "none"):
+        for degree in (1, 2, 4):
+            yield make_plan(graph, degree=degree, fuse=fuse)
+    for _ in range(count - 6):
+        names = [o.name for o in graph.operators]
+        groups = Fuse({name: str(chance.randrange(1 + len(names) // 2)) for name in names})
+        degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful}
+        buckets = max([1, *degrees.values()]) + chance.randrange(6)
+        frame_rows = chance.choice([1_000, 10_000, 100_000])
+        routing = Assign(_random_tables(degrees, buckets, chance)) if chance.random() < 0.5 else None
+        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows, routing=routing)
+
+
+def _random_tables(degrees: Mapping[str, int], buckets: int, chance: random.Random) -> dict[str, tuple[int, ...]]:
+    """Operators of the same degree get the same: others could not share a PE."""
+    tables = {d: tuple(chance.randrange(d) for _ in range(buckets)) for d in sorted(set(degrees.values()))}
+    return {name: tables[degree] for name, degree in degrees.items()}
+
+
+def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | None:
+    """How the plan's answer differs from the reference's, in words."""
+    try:
+        found = run_log(plan, log)
+    except TupleError as error:
+        return f"the plan fails and the reference does not: {error}"
+    ordered = ordered_sinks(plan.graph)
+    arranged = {sink: list if sink in ordered else in_any_order for sink in expected}
+    differences = (
+        (sink, first_difference(arranged[sink](rows), arranged[sink](found[sink]))) for sink, rows in expected.items()
+    )
+    return next((f"sink {sink}: {text}" for sink, text in differences if text is not None), None)
+
+
+def check(
+    graph: LogicalGraph, *, tuples: int, plans: int, seed: int, cut_invariant: bool, progress: Callable[[int], None]
+) -> CheckResult:
+    """Put declarations to the test, then compare `plans` plans, each with its own cuts, where they may not matter."""
+    check_safety(graph)
+    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
+        spool_items(graph.sources, Path(folder), tuples)
+        return _check(graph, Path(folder), tuples, plans, seed, cut_invariant, progress)
+
+
+def _check(
+    graph: LogicalGraph,
+    spools: Path,
+    tuples: int,
+    plans: int,
+    seed: int,
+    cut_invariant: bool,
+    progress: Callable[[int], None],
+) -> CheckResult:
+    cuts = [max(1, tuples // parts) for parts in (1, 3, 10)]
+    logs = {cut: sample_log(graph, tuples, cut, spools) for cut in cuts}
+    reference = Watching(graph)
+    try:
+        answers = {cuts[0]: reference.run(logs[cuts[0]])}
+    except TupleError as failure:
+        return CheckResult(0, 0, tuples, {}, failure=failure)
+    lie = reference.try_again()
+    if lie is not None:
+        return CheckResult(0, 0, sum(e.tuples for e in logs[cuts[0]]), {}, str(lie), lie=lie)
+    used: set[int] = set()
+    done = 0
+    for number, plan in enumerate(sample_plans(graph, plans, seed)):
+        cut = cuts[number % len(cuts)]
+        used.add(cut)
+        if cut not in answers:
+            # The answer is a function of the log: other cuts of one ordered source may not change it.
+            answers[cut] = answers[cuts[0]] if cut_invariant else Reference(graph).run(logs[cut])
+        difference = compare(plan, logs[cut], answers[cut])
+        if difference is not None:
+            text = f"{difference}\nunder the plan\n{print_plan(plan)}cut at {cut} tuples per epoch"
+            divergence = first_divergence(plan, logs[cut])
+            return CheckResult(done, len(used), sum(e.tuples for e in logs[cut]), {}, text, divergence)
+        done += 1
+        progress(done)
+    taken = sum(epoch.tuples for epoch in logs[cuts[0]])
+    return CheckResult(done, len(used), taken, {name: len(rows) for name, rows in answers[cuts[0]].items()})

@@ -1,0 +1,398 @@
+"""The reference: one tuple at a time from the log, depth first, operators in declaration order.
+
+Slow and obviously right. With the kernels it shares the definitions of a window's fold and of equal keys, with
+operators written in Python their code. It carries order keys along and makes sure that its own order is theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.order import order_layout
+from thalweg.engine.inputs.feedback import until_nothing_is_fed
+from thalweg.engine.inputs.readers import InputReader, readers
+from thalweg.engine.inputs.tolerant_files import TolerantReader
+from thalweg.engine.storage.log import Epoch, Piece
+from thalweg.errors import InternalError, TupleError
+from thalweg.ir.canonical import canonical
+from thalweg.ir.endpoints import Feed
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
+from thalweg.ir.operators import (
+    BAD_RECORD,
+    DEAD_LETTER,
+    MARK,
+    Aggregate,
+    EventTime,
+    Filter,
+    FlatMap,
+    Join,
+    Map,
+    MapBatches,
+    Operator,
+    Pace,
+    Process,
+    Punctor,
+    RandomSplit,
+    Sink,
+    Sliding,
+    Split,
+    StreamRef,
+    Tumbling,
+    Union,
+    fold_name,
+    rank_width,
+)
+from thalweg.ir.times import to_time
+from thalweg.ir.types import INT64_MIN, TupleType, conform
+from thalweg.ir.user_tracebacks import raised_in
+from thalweg.ir.user_tuples import row_maker, unpack
+from thalweg.ir.values import carried
+from thalweg.runtime import batches
+from thalweg.runtime.aggregate import period, row_fields
+from thalweg.runtime.columns import from_values, to_list
+from thalweg.runtime.event_time_marks import passed
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.key_ranks import LAST_RANK, hash_of, key_rank
+from thalweg.runtime.pe_counts import Counts
+from thalweg.runtime.row_functions import rows
+from thalweg.runtime.scalar_folds import STEPS, fold_window
+from thalweg.runtime.seeded_random import chance
+
+Answer = dict[str, list[tuple[Any, ...]]]
+OrderKey = tuple[int, ...]
+Emitted = list[tuple[int, Any, OrderKey]]  # output port, tuple, order key
+
+
+class Reference:
+    """The answer for a log. After a tuple failed, `answer` holds the output up to the last whole epoch."""
+
+    def __init__(self, graph: LogicalGraph) -> None:
+        self.graph = graph
+        self.layout = order_layout(graph)
+        self.state: dict[str, dict[tuple[Any, ...], Any]] = {o.name: {} for o in graph.stateful}
+        self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
+        self.answer: Answer = {sink.name: [] for sink in graph.sinks}
+        self.open: Answer = {}
+        self.counts, self.counting = Counts(), Counts()  # of all whole epochs, and of the one in progress
+        self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
+        self.last_key: dict[str, OrderKey] = {}
+        self.now: dict[str, int] = {}  # the event time at each operator that takes marks
+        self.live = live_attributes(graph)
+
+    def run(self, log: Iterable[Epoch]) -> Answer:
+        live = live_attributes(self.graph, by_rows=True)
+        inputs = readers(self.graph, {s.name: live[s.output] for s in self.graph.sources})
+        for epoch in until_nothing_is_fed(log, lambda: any(self.fed.values())):
+            self.open, self.counting = {name: [] for name in self.answer}, Counts()
+            self.last_key = {}
+            self._feed(epoch.base)
+            for piece in epoch.pieces():
+                reader = inputs[piece.chunk.source]
+                for position, port, row in _in_order(reader, piece):
+                    self._deliver(StreamRef(piece.chunk.source, port), row, (position,))
+            if epoch.final:
+                self._end(epoch.base)
+            for name, emitted in self.open.items():
+                self.answer[name] += emitted
+            self.counts.add(self.counting)
+        return self.answer
+
+    def _feed(self, base: int) -> None:
+        """What the epoch before fed back comes first."""
+        fed, self.fed = self.fed, {loop.name: [] for loop in self.graph.loops}
+        position = base - sum(map(len, fed.values()))
+        for name, came_back in fed.items():
+            for row in came_back:
+                self._deliver(StreamRef(name), row, (position,))
+                position += 1
+
+    def _end(self, base: int) -> None:
+        """What is still to be said: operator by operator, each at a position of its own."""
+        for index, operator in enumerate(self.graph.operators):
+            if operator.acts_at_end:
+                widths = [self.layout.port_width(operator, port) for port in range(len(operator.inputs))]
+                key = (base + index, *(0,) * max(widths))
+                self._send(operator, self._close(operator, key))
+
+    def _close(self, operator: Operator, key: OrderKey) -> Emitted:
+        if isinstance(operator, Aggregate):
+            return self._close_aggregate(operator, key)
+        assert isinstance(operator, Process)
+        return self._everyone(operator, key, None)
+
+    def _send(self, operator: Operator, emitted: Emitted) -> None:
+        for port, row, key in emitted:
+            self._deliver(StreamRef(operator.name, port), row, key)
+
+    def _deliver(self, stream: StreamRef, row: Any, key: OrderKey) -> None:
+        self.counting.send(stream.operator, stream.port, 1)
+        for operator, port in self.graph.consumers[stream]:
+            branch = self.layout.branch.get((operator.name, port))
+            at = key if branch is None else (*key, branch)
+            try:
+                emitted = self._process(operator, port, row, at)
+            except Exception as error:  # whatever a user's function raises belongs to its tuple
+                shown = _as_type(self.graph.type_of(stream), row, self.live[stream])
+                emitted = self._failed(operator, at, error, repr(shown))
+            self._send(operator, emitted)
+
+    def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
+        """What the operator's policy makes of a failed tuple."""
+        text = f"{type(error).__name__}: {error}"
+        if operator.on_error == "fail":
+            at = raised_in(error)
+            raise TupleError(text, operator=operator.name, where=operator.where, at=at, found=shown) from error
+        if operator.dead_port is None:
+            self.counting.skip(operator.name)
+            return []
+        letter = row_maker(DEAD_LETTER, DEAD_LETTER.names)(operator.name, text, shown)
+        return [(operator.dead_port, letter, self._wide(operator, key))]
+
+    def _wide(self, operator: Operator, key: OrderKey) -> OrderKey:
+        """The order key, as wide as those of the operator's output."""
+        return key + (0,) * (self.layout.width[operator.output] + 1 - len(key))
+
+    def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:
+        match operator:
+            case Sink():
+                self._sink(operator, row, key)
+                return []
+            case Map(function=function):
+                return [(0, self._make(operator, unpack(function.callable(row), operator.outputs[0])), key)]
+            case Filter(function=function):
+                return [(0, row, key)] if function.callable(row) else []
+            case FlatMap(function=function):
+                results = [unpack(item, operator.outputs[0]) for item in function.callable(row)]
+                return [(0, self._make(operator, values), (*key, i)) for i, values in enumerate(results)]
+            case Split(function=function):
+                count = len(operator.outputs) - (operator.dead_port is not None)
+                chosen = function.callable(row)
+                if type(chosen) is not int or not 0 <= chosen < count:
+                    raise ValueError(f"expected a port in 0..{count - 1}, found {chosen!r}")
+                return [(chosen, row, key)]
+            case RandomSplit(bounds=bounds, seed=seed):
+                drawn = chance(seed, key)
+                return [(sum(bound <= drawn for bound in bounds[:-1]), row, key)]
+            case Union():
+                return [(0, _as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
+            case Pace():
+                return [(0, row, key)]
+            case MapBatches():
+                return [(0, self._map_batch(operator, row), key)]
+            case EventTime(attribute=attribute, lateness=lateness, step=step):
+                mark = _mark(passed(to_time(getattr(row, attribute)), lateness, step))
+                return [(1, mark, (*key, 0)), (0, row, (*key, 1))]
+            case Punctor(function=function, before=before):
+                mark = [(1, _mark(0), (*key, 0 if before else 2))] if function.callable(row) else []
+                return [*mark, (0, row, (*key, 1))] if before else [(0, row, (*key, 1)), *mark]
+            case Aggregate():
+                values = self._aggregate(operator, row)
+                return [] if values is None else [(0, self._make(operator, values), self._wide(operator, key))]
+            case Join():
+                return [(0, joined, key) for joined in self._join(operator, port, row)]
+            case Process():
+                padded = key + (0,) * (self._port_width(operator) + 1 - len(key))
+                if port == operator.mark_port:
+                    return self._on_mark(operator, padded, row.time)
+                return self._take(operator, port, row, padded)
+        raise AssertionError(operator)
+
+    def _port_width(self, operator: Operator) -> int:
+        return max(self.layout.port_width(operator, port) for port in range(len(operator.inputs)))
+
+    def _sink(self, sink: Sink, row: Any, key: OrderKey) -> None:
+        if self.last_key.get(sink.name, ()) >= key:
+            raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
+        self.last_key[sink.name] = key
+        if isinstance(sink.endpoint, Feed):
+            self.fed[sink.endpoint.into].append(row)
+        names = self.graph.type_of(sink.inputs[0]).names
+        self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
+
+    def _make(self, operator: Operator, values: tuple[Any, ...], port: int = 0) -> Any:
+        output = operator.outputs[port]
+        return row_maker(output, output.names)(*values)
+
+    def _map_batch(self, operator: MapBatches, row: Any) -> Any:
+        tuple_type = self.graph.type_of(operator.inputs[0])
+        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
+        made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
+        return self._make(operator, tuple(to_list(column)[0] for column in made.values()))
+
+    # Aggregates and joins.
+
+    def _aggregate(self, operator: Aggregate, row: Any) -> tuple[Any, ...] | None:
+        """State of a key: its count, and for each fold the window's values (sliding) or the folded value."""
+        window = operator.window
+        table, key = self.state[operator.name], _key(row, window.by)
+        own = tuple(carried(getattr(row, n)) for n in window.by)
+        count, held, own = table.get(key, (0, [None] * len(operator.folds), own))
+        arguments = [None if f.argument is None else conform(f.argument.callable(row), f.type) for f in operator.folds]
+        opens = count == 0 or (isinstance(window, Tumbling) and count % window.count == 0)
+        count += 1
+        folds: dict[str, Any] = {}
+        kept: list[Any] = []
+        for i, (fold, argument, old) in enumerate(zip(operator.folds, arguments, held, strict=True)):
+            if isinstance(window, Sliding):
+                size = window.count
+                values = [*(old or ()), argument][-size:]
+                kept.append(values)
+                folds[fold_name(i)] = (
+                    len(values) if fold.kind == "count" else fold_window(fold.kind, values, max(0, count - size), size)
+                )
+            else:
+                value = argument if opens or fold.argument is None else STEPS[fold.kind](old, argument)
+                kept.append(value)
+                folds[fold_name(i)] = _seen(window, count) if fold.kind == "count" else value
+        table[key] = count, kept, own
+        return row_fields(operator.fields.fields, folds) if count % period(window) == 0 else None
+
+    def _close_aggregate(self, operator: Aggregate, key: OrderKey) -> Emitted:
+        """The blocks that are still open at the end."""
+        assert isinstance(operator.window, Tumbling)
+        tuple_type = self.graph.type_of(operator.inputs[0])
+        kinds = [tuple_type.kind(n) for n in operator.window.by]
+        found: list[tuple[OrderKey, dict[str, Any]]] = []
+        for count, held, own in self.state[operator.name].values():
+            if count % operator.window.count:
+                folds = {
+                    fold_name(i): count % operator.window.count if fold.kind == "count" else value
+                    for i, (fold, value) in enumerate(zip(operator.folds, held, strict=True))
+                }
+                found.append(((*key, 0, *_rank(own, kinds)), folds))
+        emitted: Emitted = []
+        for at, folds in sorted(found, key=lambda item: item[0]):
+            try:
+                emitted.append((0, self._make(operator, row_fields(operator.fields.fields, folds)), at))
+            except Exception as error:
+                emitted += self._failed(operator, at, error, "the end")
+        return emitted
+
+    def _join(self, operator: Join, port: int, row: Any) -> list[Any]:
+        table, key = self.state[operator.name], _key(row, operator.on)
+        if port == 1:
+            table[key] = row
+            return []
+        if key not in table:
+            return []
+        output = operator.outputs[0]
+        left = self.graph.type_of(operator.inputs[0])
+        sides: Mapping[bool, Any] = {True: row, False: table[key]}
+        names = [n for n in output.names if hasattr(sides[left.get(n) is not None], n)]
+        values = [getattr(sides[left.get(n) is not None], n) for n in names]
+        return [row_maker(output, names)(*values)]
+
+    # Operators written in Python. State of a key: its object, and its rank among the keys.
+
+    def _fresh(self, operator: Process) -> Logic:
+        logic = fresh(operator.logic)
+        logic.resource = operator.logic.setup()
+        return logic
+
+    def _take(self, operator: Process, port: int, row: Any, key: OrderKey) -> Emitted:
+        if operator.by is None:
+            logic = self.lone[operator.name]
+        else:
+            by = operator.by[port]
+            own = tuple(carried(getattr(row, n)) for n in by)
+            kinds = [self.graph.type_of(operator.inputs[port]).kind(n) for n in by]
+            table = self.state[operator.name]
+            logic, _ = table.setdefault(_key(row, by), (self._fresh(operator), _rank(own, kinds)))
+        submitted: list[Submitted] = []
+        logic._submitted = submitted
+        logic.now = self.now.get(operator.name)
+        logic.process(row, port)
+        results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
+        no_rank = (0,) * rank_width(operator)
+        return [(p, self._make(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
+
+    def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
+        if operator.timed and time <= self.now.get(operator.name, time - 1):
+            return []  # event time does not go back
+        emitted = self._everyone(operator, key, time) if acts_on_marks(operator.logic) else []
+        self.now[operator.name] = time
+        assert operator.mark_output is not None
+        width = rank_width(operator)
+        behind = (LAST_RANK, *(0,) * (width - 1)) if width else ()
+        return [*emitted, (operator.mark_output, _mark(time), (*key, *behind, 0))]
+
+    def _everyone(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
+        """Every key acts at a mark, or at the end (no time)."""
+        emitted: Emitted = []
+        for name in list(self.state[operator.name]):
+            logic, rank = self.state[operator.name][name]
+            due = getattr(logic, "due", INT64_MIN)
+            if time is not None and (due is None or time < due):
+                continue
+            submitted: list[Submitted] = []
+            logic._submitted = submitted
+            try:
+                logic.at_end() if time is None else logic.on_mark(time)
+                results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
+            except Exception as error:
+                what = "the end" if time is None else f"the mark {time}"
+                emitted += [
+                    (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)
+                ]
+                continue
+            if getattr(logic, "is_empty", False):
+                del self.state[operator.name][name]
+            emitted += [
+                (p, self._make(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
+            ]
+        return sorted(emitted, key=lambda item: item[2])
+
+
+_ONE = np.zeros(1, np.int64)
+
+
+def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
+    """Position, output port and tuple: what was read, and letters about what could not be."""
+    if isinstance(reader, TolerantReader):
+        found = list(reader.read(piece, 4096))
+        letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
+        tuples = [row for one in found for row in _rows(one.tuples, reader.tuple_type, 0)]
+        yield from sorted([*tuples, *letters], key=lambda row: row[0])
+        return
+    for frame in reader.frames(piece, 4096):
+        yield from _rows(frame, reader.tuple_type, 0)
+
+
+def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
+    if frame is not None:
+        yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
+
+
+def _mark(time: int) -> Any:
+    return row_maker(MARK, MARK.names)(time)
+
+
+def _seen(window: Any, count: int) -> int:
+    return (count - 1) % window.count + 1 if isinstance(window, Tumbling) else count
+
+
+def _rank(values: tuple[Any, ...], kinds: list[Any]) -> tuple[int, ...]:
+    return key_rank(values, hash_of(values, kinds)) if values else ()
+
+
+def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
+    """The tuple with those of these attributes that were read; what nothing reads is in no file's row."""
+    present = [name for name in names if hasattr(row, name)]
+    return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
+
+
+def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Python's own equality of dict keys, with all NaNs made one key; of other types the canonical form."""
+    return tuple(_equal_as(getattr(row, n)) for n in names)
+
+
+def _equal_as(value: Any) -> Any:
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value
+    return value if isinstance(value, int | str) else canonical(carried(value))
