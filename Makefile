@@ -16,6 +16,11 @@ setup: .venv/ready
 run: setup
 	$(BIN)/python examples/run_bargains.py
 
+# The picture of a run in README.md. Its figures are those of this machine: leave it alone while it runs.
+.PHONY: picture
+picture: setup
+	$(BIN)/python examples/draw_run.py
+
 # Two halves of the tests side by side, a core for each.
 define both
 @set -o pipefail; trap 'kill 0' INT; \
