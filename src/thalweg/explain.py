@@ -14,7 +14,7 @@ from thalweg.errors import Where
 from thalweg.ir.endpoints import Beacon, Files
 from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Aggregate, Function, Join, Operator, Source
+from thalweg.ir.operators import Calling, Operator, Source
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import plan_as_json, print_plan
 from thalweg.optimize.passes import Step
@@ -68,7 +68,8 @@ def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 
 def _describe(graph: LogicalGraph, operator: Operator) -> str:
-    parts = [f"{operator.kind:<9}", _shown(operator.where), _state(operator)]
+    state = f"state: {operator.state_text}" if operator.state_text else ""
+    parts = [f"{operator.kind:<9}", _shown(operator.where), state]
     if (path := _path(operator)) is not None:
         parts.append(path)
     if isinstance(operator, Source):
@@ -83,20 +84,10 @@ def _shown(where: Where) -> str:
     return shown if where.via is None else f"{shown}, called at {_shown(where.via)}"
 
 
-def _state(operator: Operator) -> str:
-    if isinstance(operator, Aggregate):
-        return f"state: {operator.window}"
-    if isinstance(operator, Join):
-        return f"state: last tuple by {', '.join(operator.on)}"
-    if operator.key is not None:
-        return f"state: by {', '.join(operator.key)}" if operator.key else "state: one for all tuples"
-    return ""
-
-
 def _path(operator: Operator) -> str | None:
-    function = getattr(operator, "function", None)
-    if not isinstance(function, Function):
+    if not isinstance(operator, Calling):
         return None
+    function = operator.function
     return "vectorized" if function.expr is not None else f"row by row: {function.opaque_because}"
 
 
@@ -135,7 +126,7 @@ def explain_json(plan: PhysicalPlan, rules: str = "thalweg") -> Mapping[str, Any
                 "where": str(o.where),
                 "inputs": [str(s) for s in o.inputs],
                 "outputs": [{n: str(t) for n, t in out.attributes} for out in o.outputs],
-                "state": _state(o).removeprefix("state: ") or None,
+                "state": o.state_text or None,
                 "path": _path(o),
                 "reads": _reads(graph, o).removeprefix("reads ") if isinstance(o, Source) else None,
             }

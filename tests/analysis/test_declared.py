@@ -222,6 +222,40 @@ def test_a_declaration_is_the_way_out() -> None:
     check_safety(graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op")))
 
 
+class Counting:
+    """A callable object that remembers how often it was called."""
+
+    def __init__(self) -> None:
+        self.calls = [0]
+
+    def __call__(self, t: Any) -> dict[str, Any]:
+        self.calls[0] += 1
+        return {"k": "a", "a": 1}
+
+
+def generated(function: Any) -> LogicalGraph:
+    app = tw.App("generated")
+    app.source(tw.beacon(function, count=3), In, name="in").sink(tw.none(), name="out")
+    return app.graph()
+
+
+def looped(function: Any) -> LogicalGraph:
+    app = tw.App("looped")
+    back = app.feedback(In, immediate=True, name="back")
+    entering = app.source(tw.files("nowhere"), In, name="in").union(back, name="entering")
+    made = entering.map(function, In, name="op")
+    made.filter(lambda t: t.a < 0, name="again").feed(back)
+    made.sink(tw.none(), name="out")
+    return app.graph()
+
+
+@pytest.mark.parametrize("make", [generated, looped])
+def test_a_declaration_counts_for_generators_and_in_loops(make: Any) -> None:
+    with pytest.raises(GraphError, match="keeps state that no checkpoint holds"):
+        check_safety(make(Counting()))
+    check_safety(make(tw.declare(state="stateless")(Counting())))
+
+
 @pytest.mark.parametrize("function", [cached, lambda t: {"k": t.k, "a": 1}])
 def test_a_key_does_not_help_a_function(function: Any) -> None:
     """Its state is in no checkpoint, and nothing routes its tuples: one key would be in several channels."""

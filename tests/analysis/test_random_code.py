@@ -10,10 +10,11 @@ import pytest
 import thalweg as tw
 from tests.amount import share
 from tests.analysis.random_code import Writer, compiled
-from thalweg.analysis.program.follow import TUPLES, follow_function
+from thalweg.analysis.program.follow import follow_function
 from thalweg.analysis.program.notes import Found
 from thalweg.errors import Where
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, NOT_STATELESS
+from thalweg.ir.user_code import TUPLES
 
 CHUNK = 50
 

@@ -11,18 +11,14 @@ from thalweg.errors import GraphError, described, did_you_mean
 from thalweg.ir.declarations import ALL, Declared, declared_of_function
 from thalweg.ir.facts import NOT_STATELESS, PARTITIONED, STATELESS, UNKNOWN, Effect, Facts, Reason, Selectivity, State
 from thalweg.ir.logic import Logic
-from thalweg.ir.operators import Operator, Process
+from thalweg.ir.operators import Operator
 from thalweg.ir.types import TupleType
-from thalweg.library.select import Code
 
 
 def declared_of(operator: Operator) -> Declared | None:
     """What is declared of an operator: by its class, or by the one function that it runs."""
-    if isinstance(operator, Process):
-        logic = operator.logic
-        return declared_of_function(logic.config) if isinstance(logic, Code) else _model(logic, operator)
-    function = getattr(operator, "function", None)
-    return None if function is None else declared_of_function(function.callable)
+    code = operator.users_code
+    return _model(code, operator) if isinstance(code, Logic) else declared_of_function(code)
 
 
 def _model(logic: Logic, operator: Operator) -> Declared | None:
@@ -82,9 +78,9 @@ def _state(said: Declared, operator: Operator, inputs: tuple[TupleType, ...]) ->
         return State(said.state, said.reason)
     assert said.state is not None
     _check(said.state, inputs, "state", said, operator)
-    by = operator.by if isinstance(operator, Process) else None
-    if by is None or not all(set(key) <= set(said.state) for key in by):
-        key = "no key" if by is None else f"by={', '.join(by[0])}"
+    by = operator.port_keys
+    if not by or not all(set(key) <= set(said.state) for key in by):
+        key = f"by={', '.join(by[0])}" if by else "no key"
         raise GraphError(
             f"nothing keeps the tuples of one {', '.join(said.state)} together, as the {operator.kind} declares",
             operator=operator.name,

@@ -11,8 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from thalweg.analysis.apply_declarations import changed, with_declared
-from thalweg.analysis.builtin_models import model_of
-from thalweg.analysis.operator_model import MANY, Bounds, Copies, Model, same
 from thalweg.analysis.program.notes import Copied, Found, Place
 from thalweg.analysis.users import Followed, followed, tuple_types
 from thalweg.ir.facts import (
@@ -30,8 +28,10 @@ from thalweg.ir.facts import (
     State,
 )
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Feedback, FlatMap, Map, MapBatches, Operator, Process, Sink, Source
+from thalweg.ir.operator_model import MANY, Bounds, Copies, Model, same
+from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TUPLE, TUPLES, UserClass, UserFunction, UserStateFunction
 from thalweg.ir.user_tracebacks import is_foreign
 
 _known: dict[int, tuple[weakref.ref[LogicalGraph], Mapping[str, Facts]]] = {}  # graphs are planned many times
@@ -62,13 +62,12 @@ def _facts_of(graph: LogicalGraph) -> dict[str, Facts]:
 
 
 def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followed], shared: list[Effect]) -> Facts:
-    model = model_of(operator, inputs)
-    main = next((one.found for one in code if one.main), None)
-    model = _with_code(operator, inputs, model, main)
+    main = next((one for one in code if one.code.main), None)
+    model = _with_code(operator, inputs, main)
     effects = _sorted([*(e for one in code for e in one.notes.effects), *shared])
     if any(e.kind == MUTATES_INPUT for e in effects):
         model = replace(model, copies=tuple(tuple({} for _ in port) for port in model.copies))
-    sure = main is None or main.sure or not isinstance(operator, FlatMap | Process)
+    sure = main is None or main.found.sure or not _counts_by_code(main)
     return Facts(
         _state(operator, main, effects, model),
         _selectivity(operator, model, sure),
@@ -79,31 +78,33 @@ def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followe
     )
 
 
-def _with_code(operator: Operator, inputs: tuple[TupleType, ...], model: Model | None, main: Found | None) -> Model:
+def _counts_by_code(main: Followed) -> bool:
+    """Whether only the user's code tells how many tuples it makes of one."""
+    return not isinstance(main.code, UserFunction) or main.code.use == TUPLES
+
+
+def _with_code(operator: Operator, inputs: tuple[TupleType, ...], main: Followed | None) -> Model:
     """The model, with what the user's code adds to it."""
-    if main is None:
+    model = operator.model(inputs)
+    code = None if main is None else main.code
+    if main is not None and isinstance(code, UserStateFunction | UserClass):
+        return _submitting(operator, inputs, len(code.outputs), main.found)
+    if main is None or not isinstance(code, UserFunction) or code.arguments != inputs:
         assert model is not None
-        return model
-    if isinstance(operator, Process):
-        return _of_process(operator, inputs, main)
-    own = (_named(main.notes.reads.get(0, set()), inputs[0]),) if inputs else ()
-    match operator:
-        case FlatMap():
-            copies = _copies(main.elements, 0, operator.outputs[0], inputs[0])
-            return Model("its code emits so many", (main.length,), ((copies,),), own)
-        case Map():
-            assert model is not None
-            copies = _copies(main.returned, 0, operator.outputs[0], inputs[0])
-            return replace(model, copies=((copies,),), reads=own)
-        case MapBatches() | Source():
-            assert model is not None
-            return model
+        return model  # what code does with anything but its tuple adds nothing
+    own = (_named(main.notes.reads.get(0, set()), inputs[0]),)
+    if code.use == TUPLES:
+        copies = _copies(main.found.elements, 0, operator.outputs[0], inputs[0])
+        return Model("its code emits so many", (main.found.length,), ((copies,),), own)
     assert model is not None
+    if code.use == TUPLE:
+        copies = _copies(main.found.returned, 0, operator.outputs[0], inputs[0])
+        return replace(model, copies=((copies,),), reads=own)
     return replace(model, reads=own)
 
 
-def _of_process(operator: Process, inputs: tuple[TupleType, ...], main: Found) -> Model:
-    ports = range(operator.results)
+def _submitting(operator: Operator, inputs: tuple[TupleType, ...], results: int, main: Found) -> Model:
+    ports = range(results)
     counts: tuple[Bounds, ...] = tuple(main.counts.get(p, (0, 0)) if main.sure else MANY for p in ports)
     copies = tuple(
         tuple(
@@ -135,20 +136,17 @@ def _sorted(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     return tuple(sorted(set(effects), key=lambda e: (e.kind, e.reason.where.file, e.reason.where.line, e.reason.text)))
 
 
-def _state(operator: Operator, main: Found | None, effects: tuple[Effect, ...], model: Model) -> State:
-    by = (
-        (operator.by or ())
-        if isinstance(operator, Process)
-        else ((operator.key,) * len(operator.inputs) if operator.key is not None else ())
-    )
+def _state(operator: Operator, main: Followed | None, effects: tuple[Effect, ...], model: Model) -> State:
+    by = operator.port_keys
     worst = next((e for kind in NOT_STATELESS for e in effects if e.kind == kind), None)
-    by_contract = isinstance(operator, MapBatches) and worst is not None and worst.kind == UNKNOWN_CALL
+    contract = main.code.contract if main is not None and isinstance(main.code, UserFunction) else ""
+    by_contract = bool(contract) and worst is not None and worst.kind == UNKNOWN_CALL
     if worst is not None and not by_contract:
         return State(UNKNOWN, worst.reason, by)
     if isinstance(operator, Sink):
         return State(PARTITIONED, Reason(model.why, operator.where), ((),))
-    if operator.key is None or (main is not None and isinstance(operator, Process) and _keeps_nothing(main)):
-        text = "each row is a function of its row alone" if by_contract else "keeps nothing from tuple to tuple"
+    if operator.key is None or (main is not None and _keeps_nothing(main.found)):
+        text = contract if by_contract else "keeps nothing from tuple to tuple"
         return State(STATELESS, Reason(text, operator.where))
     own = main.notes.writes_state if main is not None else None
     return State(PARTITIONED, own or Reason(f"{operator.kind} has a state", operator.where), by)
@@ -175,7 +173,7 @@ def _selectivity(operator: Operator, model: Model, sure: bool) -> tuple[Selectiv
 def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...]:
     nothing: tuple[Copies, ...] = tuple({} for _ in operator.inputs)
     marks = len(operator.inputs) - len(model.reads)
-    made = [(*port, *nothing[: marks if not isinstance(operator, Source | Feedback) else 0]) for port in model.copies]
+    made = [(*port, *nothing[:marks]) for port in model.copies]
     return (*made, *((nothing,) * (len(operator.outputs) - len(made))))
 
 

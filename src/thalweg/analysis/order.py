@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import EventTime, FlatMap, Join, Operator, Process, Punctor, Sink, StreamRef, rank_width
-
-_COUNTING = (FlatMap, Process, EventTime, Punctor)  # what counts the emissions of one tuple over all its output ports
+from thalweg.ir.operators import Operator, Sink, StreamRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +37,8 @@ def order_layout(graph: LogicalGraph) -> OrderLayout:
     width: dict[StreamRef, int] = {}
     layout = OrderLayout(width, branch)
     for operator in graph.operators:
-        widths = [layout.port_width(operator, port) for port in range(len(operator.inputs))]
-        own = widths[0] if isinstance(operator, Join) else max(widths, default=0)
-        own += rank_width(operator) + isinstance(operator, _COUNTING)
+        placing = (layout.port_width(operator, port) for port in operator.placing_ports)
+        own = max(placing, default=0) + operator.sub_positions
         width |= {StreamRef(operator.name, port): own for port in range(len(operator.outputs))}
     return layout
 
@@ -58,5 +55,5 @@ def _failures_interleave(
     if len(can_fail) < 2:
         return False
     behind = frozenset[str]().union(*(graph.reaches[operator.name] for operator in can_fail))
-    counting = any(isinstance(o, _COUNTING) or o.ranks_keys for o in map(graph.by_name.__getitem__, behind))
-    return counting or any(name in behind for name, _ in branch)
+    numbering = any(graph.by_name[name].sub_positions for name in behind)
+    return numbering or any(name in behind for name, _ in branch)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from thalweg.analysis.facts import facts_of
 from thalweg.ir.bucket_tables import Table
-from thalweg.ir.operators import Feedback, Operator, Process, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Source, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
 
 
@@ -71,9 +71,7 @@ def _spread(route: Route) -> tuple[int, int, Table | None]:
 
 def speaks_for_itself(operator: Operator) -> bool:
     """Whether marks or the end make it emit tuples of which nothing is known: facts are about what tuples cause."""
-    if not isinstance(operator, Process) or getattr(operator.logic, "forwards_key", False):
-        return False
-    return operator.ranks_keys or operator.acts_at_end
+    return (operator.ranks_keys or operator.acts_at_end) and not operator.facts_cover_end
 
 
 def copies_of(forwards: Mapping[str, str], attribute: str) -> list[str]:

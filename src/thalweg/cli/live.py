@@ -13,7 +13,7 @@ from rich.text import Text
 from thalweg.cli.number_words import counted
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import PARTS, EpochReport, OperatorCounts, Ports, added
-from thalweg.ir.operators import Operator, Process, Sink
+from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.plan import PhysicalPlan
 
 _BAR = 32
@@ -138,7 +138,7 @@ def operator_table(plan: PhysicalPlan, report: EpochReport, room: int) -> Table:
 
 def _in_order(plan: PhysicalPlan) -> list[Operator]:
     """By place; what only carries marks has nothing to show."""
-    operators = [o for o in plan.graph.operators if not (isinstance(o, Process) and o.word == "marks")]
+    operators = [o for o in plan.graph.operators if not o.makes_marks]
     return sorted(operators, key=lambda o: plan.place[o.name])
 
 

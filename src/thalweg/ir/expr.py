@@ -7,7 +7,7 @@ by row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -90,6 +90,11 @@ def can_raise(expr: Expr | Record) -> bool:
 def can_fall_back(expr: Expr | Record) -> bool:
     """Whether the expression's kernel could leave a frame to the row path, which calls the whole function."""
     return any(isinstance(e, Apply) and rule(e) in CAN_FALL_BACK for e in walk(expr))
+
+
+def live_fields(record: Record, live: Set[str]) -> tuple[tuple[str, Expr], ...]:
+    """The fields that must be computed: the live ones, and those whose evaluation could raise."""
+    return tuple((name, expr) for name, expr in record.fields if name in live or can_raise(expr))
 
 
 @cache

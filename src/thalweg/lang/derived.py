@@ -20,7 +20,7 @@ from thalweg.lang.window import Distance, Duration, Last, Names, Window, Within,
 from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
 from thalweg.library.select import Code, Dedup, DedupConfig
-from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin
+from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin, both
 from thalweg.library.windows import WindowSpec
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def windowed_join(
         for attribute, kind in zip((chosen.left, chosen.right), kinds, strict=True):
             check_distance("a band", attribute, kind, distance, site.where)
         check_subtracted("a band", *kinds, site.where)
-        where = chosen if where is None else _Both(chosen, where)
+        where = chosen if where is None else both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
     if isinstance(theirs, Within) and isinstance(mine, Within) and theirs != mine:
@@ -180,16 +180,6 @@ def windowed_join(
         "join", logic, [stream, other], by=list(on), outputs=outputs, marks=marks, timed=timed, on_error=on_error
     )
     return made[0].with_late(made[1], made[2]) if timed else made[0]
-
-
-class _Both:
-    """Two predicates of a pair."""
-
-    def __init__(self, first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> None:
-        self.first, self.second = first, second
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self.first(left, right) and self.second(left, right)
 
 
 def lookup(

@@ -13,7 +13,6 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.lang.immediate_loops import fold_loops
 from thalweg.lang.plan_hints import check_hints
-from thalweg.library.windows import WindowSpec
 
 
 def finished(
@@ -61,21 +60,13 @@ def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
 def _without_idle_marks(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     """Without the merged marks of several streams that nothing acts on."""
     used = {stream.operator for operator in operators for stream in operator.inputs}
-    kept = tuple(o for o in operators if not (isinstance(o, ops.Process) and o.word == "marks" and o.name not in used))
+    kept = tuple(o for o in operators if not o.makes_marks or o.name in used)
     return kept if len(kept) == len(operators) else _without_idle_marks(kept)
 
 
 def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     """Event time in the largest steps that the windows behind it allow."""
-    sizes: list[int] = []
-    for operator in operators:
-        config = getattr(operator.logic, "config", None) if isinstance(operator, ops.Process) else None
-        spec = getattr(config, "window", None)
-        if isinstance(spec, WindowSpec) and spec.timed:
-            sizes += [spec.size, spec.step]
-        if (within := getattr(config, "within", None)) is not None:
-            sizes.append(within)
-    step = math.gcd(*sizes) or 1
+    step = math.gcd(*(length for operator in operators for length in operator.time_lengths)) or 1
     return tuple(replace(o, step=step) if isinstance(o, ops.EventTime) and not o.step else o for o in operators)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.errors import GraphError, Where, described
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
-from thalweg.ir.operators import Operator, Process, Source
+from thalweg.ir.operators import Operator, Source
 from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.source_place import call_place, user_frame
 from thalweg.lang.window import names
@@ -38,7 +38,7 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
     chosen = None if key is None else names(key)
     if chosen is not None:
         _check_key(self, operator, chosen, where)
-    if operator.key == () and not (isinstance(operator, Process) and operator.word in ("custom", "operator")):
+    if operator.key == () and operator.users_code is None:
         raise GraphError(
             f"{operator.name} keeps one state for all tuples and cannot run in several channels",
             operator=operator.name,

@@ -5,16 +5,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from thalweg.ir.logic import Logic
-from thalweg.ir.operators import code_fingerprint
+from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.operator_model import AT_MOST_ONE, Copies, Model
+from thalweg.ir.operators import Process, code_fingerprint
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TUPLES, ListOf, UserCode, UserFunction
 from thalweg.library.window_aggregate import (
     EventTimeAggregate,
     PunctuatedAggregate,
     RunningAggregate,
     SlidingAggregate,
     TumblingAggregate,
+    WindowAggregate,
 )
 from thalweg.library.windows import WindowSpec
 
@@ -34,14 +38,30 @@ class ApplyConfig:
         return f"{self.window} {code_fingerprint(self.function)}"
 
 
-class _Applied:
+class _Applied(WindowAggregate):
     """In the place of folds: the tuples themselves."""
 
     config: Any
-    submit: Any
+    gives_many: ClassVar[bool] = True
 
     def settings(self) -> str:
         return str(self.config)
+
+    def copies(self) -> Copies:
+        return {}
+
+    def reads(self) -> frozenset[str] | None:
+        return None
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        made = UserFunction(
+            function=self.config.function,
+            where=operator.where,
+            arguments=(ListOf(inputs[0]),),
+            use=TUPLES,
+            output=operator.outputs[0],
+        )
+        return (made,)
 
     def values(self, row: Any) -> list[Any]:
         return [row]
@@ -127,7 +147,7 @@ def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
             min(mine, theirs)
 
 
-class SortedBuffer(Logic):
+class SortedBuffer(LibraryLogic):
     """Holds `config[0]` tuples and lets the least one go when one more comes: order restored within that reach."""
 
     config: tuple[int, SortBy]
@@ -138,6 +158,13 @@ class SortedBuffer(Logic):
 
     def settings(self) -> str:
         return f"sorted buffer {self.config}"
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        why = "the least tuple of those it holds goes on"
+        return Model(why, (AT_MOST_ONE,), (({},),), (None,) * len(inputs))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
 
     def process(self, t: Any, port: int) -> None:
         size, order = self.config

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.ir.canonical import canonical_key
+from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
-from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union, state_fingerprint
+from thalweg.ir.operator_model import MANY, Model
+from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union
 from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import UserCode
 from thalweg.ir.user_tuples import row_maker, unpack
-
-INSIDE = (Map, Filter, FlatMap, Split, Union, Process)  # what may stand in an immediate loop
 
 
 class LoopError(Exception):
@@ -37,7 +38,7 @@ class LoopConfig:
         return next(o for o in self.operators if o.name == name)
 
 
-class Loop(Logic):
+class Loop(LibraryLogic):
     """Takes a tuple through the loop's operators, then what was fed back, until nothing is."""
 
     config: LoopConfig
@@ -51,7 +52,20 @@ class Loop(Logic):
 
     def settings(self) -> str:
         inner = [o for o in self.config.operators if isinstance(o, Process) and o.by is not None]
-        return "; ".join(f"{o.name}: {state_fingerprint(o)}" for o in inner)
+        return "; ".join(f"{o.name}: {o.state_fingerprint()}" for o in inner)
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        ports, why = operator.results, "a loop runs until nothing is fed back"
+        return Model(why, (MANY,) * ports, (({},) * len(inputs),) * ports, (None,) * len(inputs))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        loop = self.config
+        known = {StreamRef(o.name, port): kind for o in loop.operators for port, kind in enumerate(o.outputs)}
+        known[loop.back] = known[loop.fed]
+        entries = dict(zip(loop.entries, inputs, strict=True))
+        for inner in loop.operators:
+            kinds = [entries.get((inner.name, port)) or known[s] for port, s in enumerate(inner.inputs)]
+            yield from (replace(code, main=False) for code in inner.code(tuple(kinds)))
 
     def setup(self) -> dict[str, Any]:
         return {o.name: o.logic.setup() for o in self.config.operators if isinstance(o, Process)}
@@ -100,26 +114,12 @@ class Loop(Logic):
             self._deliver(StreamRef(operator.name, out_port), result, waiting)
 
     def _results(self, operator: Operator, port: int, row: Any) -> list[tuple[int, Any]]:
-        match operator:
-            case Map(function=function):
-                return [(0, _made(operator.outputs[0], function.callable(row)))]
-            case Filter(function=function):
-                return [(0, row)] if function.callable(row) else []
-            case FlatMap(function=function):
-                return [(0, _made(operator.outputs[0], item)) for item in function.callable(row)]
-            case Split(function=function, outputs=outputs):
-                chosen = function.callable(row)
-                if type(chosen) is not int or not 0 <= chosen < len(outputs):
-                    raise ValueError(f"expected a port in 0..{len(outputs) - 1}, found {chosen!r}")
-                return [(chosen, row)]
-            case Union():
-                return [(0, row)]
-            case Process():
-                by = operator.port_key(port) or ()
-                logic, submitted = self._object(operator, canonical_key(row, by))
-                logic.process(row, port)
-                return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
-        raise AssertionError(operator)
+        if not isinstance(operator, Process):
+            return _STATELESS[type(operator)](operator, row)
+        by = operator.port_key(port) or ()
+        logic, submitted = self._object(operator, canonical_key(row, by))
+        logic.process(row, port)
+        return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
 
     def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
         """The object of a key, whose attributes are a part of this one's."""
@@ -137,3 +137,21 @@ class Loop(Logic):
 
 def _made(tuple_type: TupleType, value: Any) -> Any:
     return row_maker(tuple_type, tuple_type.names)(*unpack(value, tuple_type))
+
+
+def _split(operator: Split, row: Any) -> list[tuple[int, Any]]:
+    chosen, ports = operator.function.callable(row), len(operator.outputs)
+    if type(chosen) is not int or not 0 <= chosen < ports:
+        raise ValueError(f"expected a port in 0..{ports - 1}, found {chosen!r}")
+    return [(chosen, row)]
+
+
+# What an operator without state emits for one tuple: output ports and tuples.
+_STATELESS: Mapping[type[Operator], Callable[[Any, Any], list[tuple[int, Any]]]] = {
+    Map: lambda o, row: [(0, _made(o.outputs[0], o.function.callable(row)))],
+    Filter: lambda o, row: [(0, row)] if o.function.callable(row) else [],
+    FlatMap: lambda o, row: [(0, _made(o.outputs[0], item)) for item in o.function.callable(row)],
+    Split: _split,
+    Union: lambda o, row: [(0, row)],
+}
+INSIDE = (*_STATELESS, Process)  # what an immediate loop may hold

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from thalweg.ir.logic import Logic
+from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
+from thalweg.ir.operators import Process
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import UserCode
 from thalweg.library.apply import check_comparable
 
 
@@ -19,9 +24,14 @@ class MeetConfig:
     names: tuple[tuple[str, ...], ...] = ()
 
 
-class _Queues(Logic):
+class _Meeting(LibraryLogic):
     config: MeetConfig
 
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
+
+
+class _Queues(_Meeting):
     def __init__(self, ports: int) -> None:
         self.queues: list[deque[Any]] = [deque() for _ in range(ports)]
 
@@ -35,6 +45,9 @@ class _Queues(Logic):
 
 class MergeOrdered(_Queues):
     """Several sorted streams as one: a tuple goes on when every other port has shown one that is not less."""
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        return Model("what is proven least goes on", (MANY,), (({},) * len(inputs),), (None,) * len(inputs))
 
     def process(self, t: Any, port: int) -> None:
         self._check(getattr(t, self.config.on))
@@ -59,6 +72,10 @@ class MergeOrdered(_Queues):
 class Barrier(_Queues):
     """One tuple of each port as one tuple, when every port has one."""
 
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        copies = key_copies(operator, inputs)
+        return Model("one tuple for one of each port", (AT_MOST_ONE,), (copies,), (None,) * len(inputs))
+
     def process(self, t: Any, port: int) -> None:
         self.queues[port].append(t)
         if all(self.queues):
@@ -68,7 +85,11 @@ class Barrier(_Queues):
 
 
 class Pair(_Queues):
-    """One tuple of each port, one behind the other, when every port has one."""
+    """One tuple of each port, one after the other, when every port has one."""
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        copies = key_copies(operator, inputs)
+        return Model("one tuple of each port", ((0, len(inputs)),), (copies,), (None,) * len(inputs))
 
     def process(self, t: Any, port: int) -> None:
         self.queues[port].append(t)
@@ -77,10 +98,15 @@ class Pair(_Queues):
                 self.submit(queue.popleft())
 
 
-class LeastTime(Logic):
-    """The event time of several streams together: the least of theirs."""
+class _Marks(_Meeting):
+    makes_marks: ClassVar[bool] = True
 
-    config: MeetConfig
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        return Model("marks of several streams", (AT_MOST_ONE,), (({},) * len(inputs),), (None,) * len(inputs))
+
+
+class LeastTime(_Marks):
+    """The event time of several streams together: the least of theirs."""
 
     def __init__(self) -> None:
         self.times: dict[int, int] = {}
@@ -99,10 +125,8 @@ class LeastTime(Logic):
             self.submit({"time": least})
 
 
-class EveryPunctuation(Logic):
+class EveryPunctuation(_Marks):
     """The punctuation of several streams together: the n-th has come when the n-th of each has."""
-
-    config: MeetConfig
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.ir.logic import Logic
+from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.operator_model import AT_MOST_ONE, Model, same
+from thalweg.ir.operators import Process
 from thalweg.ir.times import to_time
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import UserCode, UserStateFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class DedupConfig:
     time: str
 
 
-class Dedup(Logic):
+class Dedup(LibraryLogic):
     """The first tuple of each key; with `within`, again when that much time has passed since the last one."""
 
     config: DedupConfig
@@ -27,6 +31,17 @@ class Dedup(Logic):
     def settings(self) -> str:
         return f"dedup {self.config}"
 
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        read = frozenset((*(operator.key or ()), *((self.config.time,) if self.config.time else ())))
+        return Model("the first tuple of each key goes on", (AT_MOST_ONE,), ((same(*inputs * 2),),), (read,))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
+
+    @property
+    def time_lengths(self) -> tuple[int, ...]:
+        return () if self.config.within is None else (self.config.within,)
+
     def process(self, t: Any, port: int) -> None:
         config = self.config
         at = 0 if config.within is None else to_time(getattr(t, config.time))
@@ -35,13 +50,30 @@ class Dedup(Logic):
             self.submit(t)
 
 
-class Code(Logic):
+class Code(LibraryLogic):
     """A user's function of a tuple, the key's state and `submit`."""
 
     config: Callable[[Any, Any, Callable[..., None]], Any]
 
     def __init__(self, state: Any) -> None:
         self.state = state
+
+    def settings(self) -> str:
+        return ""
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> None:
+        return None
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        outputs = operator.outputs[: operator.results]
+        made = UserStateFunction(
+            function=self.config, where=operator.where, state=self.state, input=inputs[0], outputs=outputs
+        )
+        return (made,)
+
+    @property
+    def users_code(self) -> object | None:
+        return self.config
 
     def process(self, t: Any, port: int) -> None:
         changed = self.config(t, self.state, self.submit)

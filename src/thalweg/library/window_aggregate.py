@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, ClassVar
 
 from thalweg.ir.expr import Record, evaluate
-from thalweg.ir.logic import Logic
-from thalweg.ir.operators import Fold, fold_name
+from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.operator_model import AT_MOST_ONE, MANY, NONE, ONE, Bounds, Copies, Model, fold_reads, key_folds, same
+from thalweg.ir.operators import Fold, Process, fold_name
 from thalweg.ir.times import from_time, to_time
-from thalweg.ir.types import conform
+from thalweg.ir.types import TupleType, conform
+from thalweg.ir.user_code import UserCode, fold_code
 from thalweg.library.folds import MONOIDS, Element, Monoid, TwoStacks, above, distinct, fold_all, quantile
 from thalweg.library.windows import WindowSpec
+
+AT_MARKS: tuple[Bounds, str] = (NONE, "a window gives results when a mark closes it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +59,46 @@ class Pane:
         self.elements, self.lists = state
 
 
-class WindowAggregate(Logic):
+class WindowAggregate(LibraryLogic):
     """Base of the aggregates: arguments, results, fields."""
 
     config: Config
-    forwards_key = False
+    gives_many: ClassVar[bool] = False  # whether a window may have any number of results
 
     def settings(self) -> str:
         config = self.config
         return f"{config.window} {'; '.join(fold.fingerprint() for fold in config.folds)}"
+
+    @abstractmethod
+    def results(self) -> tuple[Bounds, str]:
+        """For how many windows one tuple makes it give results, and why."""
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        windows, why = self.results()
+        results = MANY if self.gives_many and windows != NONE else windows
+        late = operator.results - 1  # a port for late tuples, where the window is in event time
+        counts = (results, *((AT_MOST_ONE,) * late))
+        copies = ((self.copies(),), *(((same(inputs[0], inputs[0]),),) * late))
+        return Model(why, counts, copies, (self.reads(),))
+
+    def copies(self) -> Copies:
+        return key_folds(self.config.folds, self.config.fields, self.config.window.by)
+
+    def reads(self) -> frozenset[str] | None:
+        window = self.config.window
+        return fold_reads(self.config.folds, (*window.by, *((window.on,) if window.on else ())))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return fold_code(self.config.folds, inputs[0], operator.where)
+
+    @property
+    def has_late(self) -> bool:
+        return self.config.late
+
+    @property
+    def time_lengths(self) -> tuple[int, ...]:
+        window = self.config.window
+        return (window.size, window.step) if window.timed else ()
 
     def values(self, row: Any) -> list[Any]:
         """The argument of each fold."""
@@ -135,6 +171,9 @@ class RunningAggregate(WindowAggregate):
     def __init__(self) -> None:
         self.pane = Pane()
 
+    def results(self) -> tuple[Bounds, str]:
+        return ONE, "a running window gives a result for each tuple"
+
     def process(self, t: Any, port: int) -> None:
         self.add(self.pane, self.values(t))
         self.emit([self.pane])
@@ -147,6 +186,9 @@ class TumblingAggregate(WindowAggregate):
         self.pane = Pane()
         self.count = 0
         self.first: Any = None
+
+    def results(self) -> tuple[Bounds, str]:
+        return AT_MOST_ONE, "a tumbling window gives a result when it closes"
 
     @property
     def is_empty(self) -> bool:
@@ -183,6 +225,9 @@ class SlidingAggregate(WindowAggregate):
         self.places: deque[Any] = deque()
         self.count = 0
 
+    def results(self) -> tuple[Bounds, str]:
+        return ONE if self.config.window.slide == 1 else AT_MOST_ONE, "a sliding window gives a result at each slide"
+
     def process(self, t: Any, port: int) -> None:
         window, values = self.config.window, self.values(t)
         at = None if window.delta is None else getattr(t, window.on)
@@ -214,6 +259,9 @@ class PunctuatedAggregate(WindowAggregate):
     def __init__(self) -> None:
         self.panes = [Pane()]
 
+    def results(self) -> tuple[Bounds, str]:
+        return AT_MARKS
+
     @property
     def is_empty(self) -> bool:
         return all(pane.elements is None for pane in self.panes)
@@ -239,6 +287,9 @@ class EventTimeAggregate(WindowAggregate):
     def __init__(self) -> None:
         self.panes: dict[int, Pane] = {}  # by their start, the oldest first
         self.closed: int | None = None  # windows that end here or before are closed
+
+    def results(self) -> tuple[Bounds, str]:
+        return AT_MARKS
 
     def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
         return attributes | {"panes": dict(sorted(attributes["panes"].items()))}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.ir.canonical import canonical_key
-from thalweg.ir.logic import Logic
-from thalweg.ir.operators import code_fingerprint
+from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Bounds, Copies, Model, key_copies, same
+from thalweg.ir.operators import Process, code_fingerprint
 from thalweg.ir.times import to_time
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TRUTH, UserCode, UserFunction
 from thalweg.library.folds import above
 
 
@@ -34,7 +37,7 @@ class JoinConfig:
         return f"{self.sides} within {self.within}{where}"
 
 
-class WindowJoin(Logic):
+class WindowJoin(LibraryLogic):
     """Each tuple with the tuples that the other side remembers, in the order in which those came."""
 
     config: JoinConfig
@@ -44,6 +47,33 @@ class WindowJoin(Logic):
 
     def settings(self) -> str:
         return str(self.config)
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        """Pairs have what either tuple has, and its key under the name of the first side."""
+        output, sides = operator.outputs[0], self.config.sides
+        keys = key_copies(operator, inputs)[1]
+        left = {n: n for n in sides[0].names}
+        right = {n: n for n in sides[1].names if output.get(n) == inputs[1].get(n)} | dict(keys)
+        back = {theirs: mine for mine, theirs in keys.items() if theirs in sides[1].names}
+        pairs: tuple[Copies, Copies] = (left | back, right)
+        late = [
+            (same(k, k), {}) if port == 0 else ({}, same(k, k)) for port, k in enumerate(inputs[: operator.results - 1])
+        ]
+        counts = (MANY, *((AT_MOST_ONE,) * len(late)))
+        return Model("a tuple meets those that its window holds", counts, (pairs, *late), (None, None))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        where = self.config.where
+        parts = where.parts if isinstance(where, _Both) else () if where is None else (where,)
+        return [UserFunction(function=part, where=operator.where, arguments=inputs, use=TRUTH) for part in parts]
+
+    @property
+    def has_late(self) -> bool:
+        return self.config.late
+
+    @property
+    def time_lengths(self) -> tuple[int, ...]:
+        return () if self.config.within is None else (self.config.within,)
 
     @property
     def is_empty(self) -> bool:
@@ -102,6 +132,21 @@ class Band:
         return bool(max(above(a, b), above(b, a)) <= self.distance)
 
 
+class _Both:
+    """Two predicates of a pair. The name of the class is a part of stored fingerprints."""
+
+    def __init__(self, first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> None:
+        self.parts = first, second
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.parts[0](left, right) and self.parts[1](left, right)
+
+
+def both(first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A predicate of a pair that is true if two are."""
+    return _Both(first, second)
+
+
 @dataclass(frozen=True, slots=True)
 class LookupConfig:
     """A table by canonical key, read when the graph was built, and what of a row goes into the result."""
@@ -112,13 +157,23 @@ class LookupConfig:
     missing: Mapping[str, Any] | None
 
 
-class Lookup(Logic):
+class Lookup(LibraryLogic):
     """Each tuple with the rows of a table that have its key."""
 
     config: LookupConfig
 
     def settings(self) -> str:
         return f"lookup on {self.config.on}"
+
+    def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
+        config = self.config
+        most = max((len(rows) for rows in config.table.values()), default=0)
+        rows: Bounds = (0, most) if config.missing is None else (1, max(1, most))
+        copies = {n: n for n in config.names}
+        return Model("a tuple for each row of its key", (rows,), ((copies,),), (frozenset(config.on),))
+
+    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
 
     def process(self, t: Any, port: int) -> None:
         config = self.config

@@ -16,7 +16,8 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator
 from thalweg.ir.values import carried
 from thalweg.verify.compare import same_bits
-from thalweg.verify.reference import Emitted, OrderKey, Reference
+from thalweg.verify.reference import Reference
+from thalweg.verify.reference_per_tuple import Emitted, OrderKey
 
 AGAIN = 2_000  # tuples that an operator which is declared stateless gets a second time
 

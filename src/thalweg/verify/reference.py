@@ -7,7 +7,7 @@ operators written in Python their code. It carries order keys along and makes su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,33 +22,27 @@ from thalweg.errors import InternalError, TupleError
 from thalweg.ir.canonical import canonical
 from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.incomplete import complete
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
 from thalweg.ir.operators import (
     BAD_RECORD,
     DEAD_LETTER,
-    MARK,
+    OPERATORS,
     Aggregate,
-    EventTime,
-    Filter,
-    FlatMap,
+    Feedback,
     Join,
-    Map,
     MapBatches,
     Operator,
-    Pace,
     Process,
-    Punctor,
-    RandomSplit,
     Sink,
     Sliding,
-    Split,
+    Source,
     StreamRef,
     Tumbling,
     Union,
     fold_name,
     rank_width,
 )
-from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MIN, TupleType, conform
 from thalweg.ir.user_tracebacks import raised_in
 from thalweg.ir.user_tuples import row_maker, unpack
@@ -56,17 +50,14 @@ from thalweg.ir.values import carried
 from thalweg.runtime import batches
 from thalweg.runtime.aggregate import period, row_fields
 from thalweg.runtime.columns import from_values, to_list
-from thalweg.runtime.event_time_marks import passed
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.key_ranks import LAST_RANK, hash_of, key_rank
 from thalweg.runtime.pe_counts import Counts
 from thalweg.runtime.row_functions import rows
 from thalweg.runtime.scalar_folds import STEPS, fold_window
-from thalweg.runtime.seeded_random import chance
+from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, make_mark, make_row
 
 Answer = dict[str, list[tuple[Any, ...]]]
-OrderKey = tuple[int, ...]
-Emitted = list[tuple[int, Any, OrderKey]]  # output port, tuple, order key
 
 
 class Reference:
@@ -121,10 +112,7 @@ class Reference:
                 self._send(operator, self._close(operator, key))
 
     def _close(self, operator: Operator, key: OrderKey) -> Emitted:
-        if isinstance(operator, Aggregate):
-            return self._close_aggregate(operator, key)
-        assert isinstance(operator, Process)
-        return self._everyone(operator, key, None)
+        return _CLOSE[type(operator)](self, operator, key)
 
     def _send(self, operator: Operator, emitted: Emitted) -> None:
         for port, row, key in emitted:
@@ -159,54 +147,36 @@ class Reference:
         return key + (0,) * (self.layout.width[operator.output] + 1 - len(key))
 
     def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:
-        match operator:
-            case Sink():
-                self._sink(operator, row, key)
-                return []
-            case Map(function=function):
-                return [(0, self._make(operator, unpack(function.callable(row), operator.outputs[0])), key)]
-            case Filter(function=function):
-                return [(0, row, key)] if function.callable(row) else []
-            case FlatMap(function=function):
-                results = [unpack(item, operator.outputs[0]) for item in function.callable(row)]
-                return [(0, self._make(operator, values), (*key, i)) for i, values in enumerate(results)]
-            case Split(function=function):
-                count = len(operator.outputs) - (operator.dead_port is not None)
-                chosen = function.callable(row)
-                if type(chosen) is not int or not 0 <= chosen < count:
-                    raise ValueError(f"expected a port in 0..{count - 1}, found {chosen!r}")
-                return [(chosen, row, key)]
-            case RandomSplit(bounds=bounds, seed=seed):
-                drawn = chance(seed, key)
-                return [(sum(bound <= drawn for bound in bounds[:-1]), row, key)]
-            case Union():
-                return [(0, _as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
-            case Pace():
-                return [(0, row, key)]
-            case MapBatches():
-                return [(0, self._map_batch(operator, row), key)]
-            case EventTime(attribute=attribute, lateness=lateness, step=step):
-                mark = _mark(passed(to_time(getattr(row, attribute)), lateness, step))
-                return [(1, mark, (*key, 0)), (0, row, (*key, 1))]
-            case Punctor(function=function, before=before):
-                mark = [(1, _mark(0), (*key, 0 if before else 2))] if function.callable(row) else []
-                return [*mark, (0, row, (*key, 1))] if before else [(0, row, (*key, 1)), *mark]
-            case Aggregate():
-                values = self._aggregate(operator, row)
-                return [] if values is None else [(0, self._make(operator, values), self._wide(operator, key))]
-            case Join():
-                return [(0, joined, key) for joined in self._join(operator, port, row)]
-            case Process():
-                padded = key + (0,) * (self._port_width(operator) + 1 - len(key))
-                if port == operator.mark_port:
-                    return self._on_mark(operator, padded, row.time)
-                return self._take(operator, port, row, padded)
-        raise AssertionError(operator)
+        if type(operator) in PER_TUPLE:
+            return PER_TUPLE[type(operator)](operator, row, key)
+        return _TAKE[type(operator)](self, operator, port, row, key)
+
+    def _union(self, operator: Union, port: int, row: Any, key: OrderKey) -> Emitted:
+        return [(0, _as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
+
+    def _map_batches(self, operator: MapBatches, port: int, row: Any, key: OrderKey) -> Emitted:
+        tuple_type = self.graph.type_of(operator.inputs[0])
+        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
+        made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
+        return [(0, make_row(operator, tuple(to_list(column)[0] for column in made.values())), key)]
+
+    def _running(self, operator: Aggregate, port: int, row: Any, key: OrderKey) -> Emitted:
+        values = self._aggregate(operator, row)
+        return [] if values is None else [(0, make_row(operator, values), self._wide(operator, key))]
+
+    def _joined(self, operator: Join, port: int, row: Any, key: OrderKey) -> Emitted:
+        return [(0, joined, key) for joined in self._join(operator, port, row)]
+
+    def _in_python(self, operator: Process, port: int, row: Any, key: OrderKey) -> Emitted:
+        padded = key + (0,) * (self._port_width(operator) + 1 - len(key))
+        if port == operator.mark_port:
+            return self._on_mark(operator, padded, row.time)
+        return self._take(operator, port, row, padded)
 
     def _port_width(self, operator: Operator) -> int:
         return max(self.layout.port_width(operator, port) for port in range(len(operator.inputs)))
 
-    def _sink(self, sink: Sink, row: Any, key: OrderKey) -> None:
+    def _sink(self, sink: Sink, port: int, row: Any, key: OrderKey) -> Emitted:
         if self.last_key.get(sink.name, ()) >= key:
             raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
@@ -214,16 +184,7 @@ class Reference:
             self.fed[sink.endpoint.into].append(row)
         names = self.graph.type_of(sink.inputs[0]).names
         self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
-
-    def _make(self, operator: Operator, values: tuple[Any, ...], port: int = 0) -> Any:
-        output = operator.outputs[port]
-        return row_maker(output, output.names)(*values)
-
-    def _map_batch(self, operator: MapBatches, row: Any) -> Any:
-        tuple_type = self.graph.type_of(operator.inputs[0])
-        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
-        made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
-        return self._make(operator, tuple(to_list(column)[0] for column in made.values()))
+        return []
 
     # Aggregates and joins.
 
@@ -269,7 +230,7 @@ class Reference:
         emitted: Emitted = []
         for at, folds in sorted(found, key=lambda item: item[0]):
             try:
-                emitted.append((0, self._make(operator, row_fields(operator.fields.fields, folds)), at))
+                emitted.append((0, make_row(operator, row_fields(operator.fields.fields, folds)), at))
             except Exception as error:
                 emitted += self._failed(operator, at, error, "the end")
         return emitted
@@ -310,7 +271,7 @@ class Reference:
         logic.process(row, port)
         results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
-        return [(p, self._make(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
+        return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
 
     def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
         if operator.timed and time <= self.now.get(operator.name, time - 1):
@@ -320,7 +281,7 @@ class Reference:
         assert operator.mark_output is not None
         width = rank_width(operator)
         behind = (LAST_RANK, *(0,) * (width - 1)) if width else ()
-        return [*emitted, (operator.mark_output, _mark(time), (*key, *behind, 0))]
+        return [*emitted, (operator.mark_output, make_mark(time), (*key, *behind, 0))]
 
     def _everyone(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
         """Every key acts at a mark, or at the end (no time)."""
@@ -344,11 +305,33 @@ class Reference:
             if getattr(logic, "is_empty", False):
                 del self.state[operator.name][name]
             emitted += [
-                (p, self._make(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
+                (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
             ]
         return sorted(emitted, key=lambda item: item[2])
 
 
+# What the other kinds of operator make of a tuple, and what kinds emit at the end.
+_TAKE: Mapping[type[Operator], Callable[[Reference, Any, int, Any, OrderKey], Emitted]] = complete(
+    {
+        Sink: Reference._sink,
+        Union: Reference._union,
+        MapBatches: Reference._map_batches,
+        Aggregate: Reference._running,
+        Join: Reference._joined,
+        Process: Reference._in_python,
+    },
+    OPERATORS.values(),
+    "the reference",
+    but=(Source, Feedback, *PER_TUPLE),
+)
+_CLOSE: Mapping[type[Operator], Callable[[Reference, Any, OrderKey], Emitted]] = complete(
+    {
+        Aggregate: Reference._close_aggregate,
+        Process: lambda reference, operator, key: reference._everyone(operator, key, None),
+    },
+    [kind for kind in OPERATORS.values() if kind.acts_at_end is not Operator.acts_at_end],
+    "the end of the input in the reference",
+)
 _ONE = np.zeros(1, np.int64)
 
 
@@ -367,10 +350,6 @@ def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any
 def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
     if frame is not None:
         yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
-
-
-def _mark(time: int) -> Any:
-    return row_maker(MARK, MARK.names)(time)
 
 
 def _seen(window: Any, count: int) -> int:

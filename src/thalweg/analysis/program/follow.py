@@ -36,6 +36,7 @@ from thalweg.errors import Where
 from thalweg.ir.facts import UNKNOWN_CALL, Reason
 from thalweg.ir.logic import Logic
 from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TRUTH, TUPLE, TUPLES, VALUE
 
 ROUNDS = 12  # until what is held in memory does not change any more
 
@@ -117,10 +118,6 @@ class Follower(Statements):
                     self.get_attribute(frozenset((item,)), name, self.node)
 
 
-# What is done with the result of a function.
-TRUTH, TUPLE, TUPLES, VALUE = "truth", "tuple", "tuples", "value"
-
-
 def follow_function(
     function: Callable[..., Any],
     arguments: Sequence[TupleType | Value],
@@ -152,16 +149,15 @@ def follow_function(
             return
         sure = sure and not any(isinstance(i, Anything) for i in found)
         returned, elements, length = machine.copied_of(found), machine.copied_of_elements(found), machine.length(found)
-        match use:
-            case "truth":
-                machine.truth(found, machine.node)
-            case "tuple":
-                machine.unpacked(found, 0)
-            case "tuples":
-                each = machine.elements(found, machine.node)
-                if not each and length[1] != 0:
-                    machine.lose("gives tuples that cannot be read", machine.node)
-                machine.unpacked(each, 0)
+        if use == TRUTH:
+            machine.truth(found, machine.node)
+        elif use == TUPLE:
+            machine.unpacked(found, 0)
+        elif use == TUPLES:
+            each = machine.elements(found, machine.node)
+            if not each and length[1] != 0:
+                machine.lose("gives tuples that cannot be read", machine.node)
+            machine.unpacked(each, 0)
 
     machine.rounds(once)
     if machine.gave_up:

@@ -17,7 +17,7 @@ from thalweg.errors import CheckpointError, ThalwegWarning
 from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.endpoints import Files, identity
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, state_fingerprint
+from thalweg.ir.operators import Operator
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
@@ -83,7 +83,7 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         sources=tuple(s.name for s in plan.graph.entries),
         stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
         degrees={o.name: plan.degrees[o.name] for o in plan.graph.stateful},
-        states={o.name: state_fingerprint(o) for o in plan.graph.stateful},
+        states={o.name: o.state_fingerprint() for o in plan.graph.stateful},
         labels=labels,
         plan=print_plan(plan),
         inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},

@@ -8,10 +8,7 @@ from typing import Any, TypeVar
 
 from thalweg.engine.storage.log import Epoch
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, Process, Source, StreamRef
-from thalweg.library.apply import ApplyConfig
-from thalweg.library.window_aggregate import Config
-from thalweg.library.window_join import JoinConfig
+from thalweg.ir.operators import Operator, Source, StreamRef
 from thalweg.runtime.pe_counts import Counts, Spent
 
 Ports = tuple[int | None, ...]  # a number of tuples per port; None: the port carries marks, which are no tuples
@@ -114,7 +111,7 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
             tuples_out=out,
             skipped=counts.skipped.get(operator.name, 0),
             dead_letters=0 if dead is None else out[dead] or 0,
-            late=sum(out[port] or 0 for port in late_ports(operator)),
+            late=sum(out[port] or 0 for port in operator.late_ports),
         )
 
     return {operator.name: of(operator) for operator in graph.operators}
@@ -122,14 +119,7 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
 
 def carries_marks(operator: Operator, port: int) -> bool:
     """Marks are sent to every channel, and how many there are depends on the frames: they are not counted."""
-    return operator.mark_output == port or (isinstance(operator, Process) and operator.word == "marks")
-
-
-def late_ports(operator: Operator) -> range:
-    """The output ports of tuples that came too late for their windows; a join has one for each side."""
-    config = getattr(operator.logic, "config", None) if isinstance(operator, Process) else None
-    has_late = isinstance(config, Config | ApplyConfig | JoinConfig) and config.late
-    return range(1, operator.results) if isinstance(operator, Process) and has_late else range(0)
+    return operator.mark_output == port or operator.makes_marks
 
 
 def pe_times(spent: Mapping[str, Spent]) -> dict[str, PETime]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from thalweg.ir.expr import Attr, Expr, Record, reads
-from thalweg.ir.operators import Fold
 from thalweg.ir.types import TupleType
+
+if TYPE_CHECKING:
+    from thalweg.ir.operators import Fold, Process
 
 Bounds = tuple[int, int | None]
 Copies = Mapping[str, str]
 
+NONE: Bounds = (0, 0)
 ONE: Bounds = (1, 1)
 AT_MOST_ONE: Bounds = (0, 1)
 MANY: Bounds = (0, None)
@@ -33,6 +37,13 @@ def same(output: TupleType, kind: TupleType) -> Copies:
     return {name: name for name, t in output.attributes if kind.get(name) == t}
 
 
+def key_copies(operator: Process, inputs: tuple[TupleType, ...]) -> tuple[Copies, ...]:
+    """By input port: the key, under the names that it has at the first port."""
+    if not operator.by:
+        return ({},) * len(inputs)
+    return tuple(dict(zip(operator.by[0], key, strict=True)) for key in operator.by)
+
+
 def copied_fields(fields: Mapping[str, Expr], output: TupleType, kind: TupleType) -> Copies:
     """The output attributes that are an attribute of the input, of the same type."""
     return {
@@ -50,7 +61,7 @@ def key_folds(folds: tuple[Fold, ...], fields: Record, by: tuple[str, ...]) -> C
             continue
         fold = folds[int(field.name.removeprefix("fold"))]
         argument = fold.argument.expr if fold.argument else None
-        if fold.kind in ("any", "first", "last") and isinstance(argument, Attr) and argument.name in by:
+        if fold.forwards and isinstance(argument, Attr) and argument.name in by:
             found[name] = argument.name
     return found
 

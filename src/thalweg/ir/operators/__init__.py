@@ -1,0 +1,56 @@
+"""Operators: the vertices of a LogicalGraph. Each kind is one class, defined in one of these modules."""
+
+from thalweg.ir.operators.base import (
+    BAD_RECORD,
+    DEAD_LETTER,
+    MARK,
+    OPERATORS,
+    POLICIES,
+    Calling,
+    Function,
+    Operator,
+    StreamRef,
+    code_fingerprint,
+    rank_width,
+)
+from thalweg.ir.operators.ends import Feedback, Sink, Source
+from thalweg.ir.operators.folds import Fold, Running, Sliding, Tumbling, fold_name
+from thalweg.ir.operators.keyed import Aggregate, Join
+from thalweg.ir.operators.marks import EventTime, Punctor
+from thalweg.ir.operators.per_tuple import Filter, FlatMap, Map, MapBatches, Pace, RandomSplit, Split, Union
+from thalweg.ir.operators.process import Process
+
+__all__ = [
+    "BAD_RECORD",
+    "DEAD_LETTER",
+    "MARK",
+    "OPERATORS",
+    "POLICIES",
+    "Aggregate",
+    "Calling",
+    "EventTime",
+    "Feedback",
+    "Filter",
+    "FlatMap",
+    "Fold",
+    "Function",
+    "Join",
+    "Map",
+    "MapBatches",
+    "Operator",
+    "Pace",
+    "Process",
+    "Punctor",
+    "RandomSplit",
+    "Running",
+    "Sink",
+    "Sliding",
+    "Source",
+    "Split",
+    "StreamRef",
+    "Tumbling",
+    "Union",
+    "code_fingerprint",
+    "fold_name",
+    "rank_width",
+]

@@ -1,0 +1,257 @@
+"""What all operators have in common, and what each kind must define."""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from thalweg.errors import InternalError, Where
+from thalweg.ir.expr import Expr, Record, reads, text
+from thalweg.ir.incomplete import check_pieces
+from thalweg.ir.operator_model import Model
+from thalweg.ir.types import INT, STR, TupleType
+from thalweg.ir.user_code import UserCode, UserFunction
+
+# Punctuation and event time travel as streams of their own next to the tuples: to all channels, and once after a merge.
+MARK = TupleType("Mark", (("time", INT),))
+DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tuple", STR)))
+# What a file has in place of a tuple: `tuple` is its text, `row` its number in the file.
+BAD_RECORD = TupleType("BadRecord", (*DEAD_LETTER.attributes, ("path", STR), ("row", INT)))
+POLICIES = ("fail", "skip", "dead_letter")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRef:
+    """A stream: one output port of one operator."""
+
+    operator: str
+    port: int = 0
+
+    def __str__(self) -> str:
+        return self.operator if self.port == 0 else f"{self.operator}[{self.port}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A user's function, with what could be read of it.
+
+    `expr` is its meaning when every operation is on the allow-list; otherwise `opaque_because` says why not.
+    """
+
+    callable: Callable[[Any], Any]
+    where: Where
+    expr: Expr | Record | None = None
+    opaque_because: str | None = None
+
+    def reads(self, names: Set[str]) -> Set[str]:
+        """Of these attributes of its tuple, those that it may look at."""
+        return names if self.expr is None else reads(self.expr)
+
+    def fingerprint(self) -> str:
+        return text(self.expr) if self.expr is not None else code_fingerprint(self.callable)
+
+
+def code_fingerprint(function: Callable[..., Any]) -> str:
+    """A digest of a function's byte code and constants: the same code gives the same digest in any process."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return getattr(function, "__qualname__", type(function).__qualname__)
+    digest = hashlib.sha256()
+
+    def add(part: types.CodeType) -> None:
+        digest.update(part.co_code)
+        digest.update(repr(part.co_names).encode())
+        for constant in part.co_consts:
+            if isinstance(constant, types.CodeType):
+                add(constant)
+            elif isinstance(constant, frozenset):  # `x in {"a", "b"}`: its order changes from process to process
+                digest.update(repr(sorted(map(repr, constant))).encode())
+            else:
+                digest.update(repr(constant).encode())
+
+    add(code)
+    return digest.hexdigest()[:16]
+
+
+OPERATORS: dict[str, type[Operator]] = {}  # every kind of operator, by the name of its class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """A vertex. Ports are counted from 0; `outputs` has one tuple type per output port.
+
+    A kind of operator is one class. It must define the abstract methods and `counts_emissions`, and
+    `state_fingerprint` if it has a key, or it fails when it is defined. What other layers add to a kind (generated
+    code, the reference) is in tables that `complete(table, OPERATORS.values(), …)` checks when they are made.
+    """
+
+    name: str
+    inputs: tuple[StreamRef, ...] = ()
+    outputs: tuple[TupleType, ...] = ()
+    where: Where = field(compare=False)
+    on_error: str = "fail"  # one of POLICIES; `dead_letter` adds a last output port
+
+    counts_emissions: ClassVar[bool]  # whether what one tuple makes it emit is numbered, over all its output ports
+    is_family: ClassVar[bool] = True  # of a class itself: whether it only holds what several kinds have in common
+
+    def __init_subclass__(cls) -> None:  # twice for each class: `slots` makes it anew, and the second one stays
+        if cls.__dict__.get("is_family"):
+            return
+        check_pieces(cls, Operator, ("counts_emissions",))
+        if cls.key is not Operator.key and cls.state_fingerprint is Operator.state_fingerprint:
+            raise InternalError(f"{cls.__qualname__} has a key and does not define state_fingerprint")
+        OPERATORS[cls.__qualname__] = cls
+
+    # What every kind defines.
+
+    @abstractmethod
+    def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
+        """What holds whatever the user's functions do; None: all is in the user's code. `inputs`: the types of the
+        ports that take tuples."""
+
+    @abstractmethod
+    def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
+        """Of an input port's attributes, those that it needs if of its outputs those in `live` are needed.
+
+        `by_rows`: where functions are called as a whole, so that what computes dead attributes is live, too.
+        """
+
+    @abstractmethod
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        """The user's code that it runs."""
+
+    # What some kinds define.
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__.lower()
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """The key that partitions this operator's state; None for a stateless operator, () for one global state."""
+        return None
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
+        """The attributes of the tuples of an input port that are the key."""
+        return self.key
+
+    @property
+    def state_text(self) -> str:
+        """The state, in words; empty if there is none."""
+        if self.key is None:
+            return ""
+        return f"by {', '.join(self.key)}" if self.key else "one for all tuples"
+
+    def state_fingerprint(self) -> str:
+        """What must not change for stored state to stay meaningful."""
+        raise ValueError(f"{self.name} keeps no state")
+
+    @property
+    def users_code(self) -> object | None:
+        """The user's function or class that this operator is: what is declared of it counts for the operator."""
+        return None
+
+    @property
+    def mark_port(self) -> int | None:
+        """The input port that takes marks; every channel gets all of them."""
+        return None
+
+    @property
+    def mark_output(self) -> int | None:
+        """The output port that passes marks on, after what they made this operator emit."""
+        return None
+
+    @property
+    def makes_marks(self) -> bool:
+        """Whether all that it emits is marks."""
+        return False
+
+    @property
+    def acts_at_end(self) -> bool:
+        """Whether it may emit something when the input has ended."""
+        return False
+
+    @property
+    def ranks_keys(self) -> bool:
+        """Whether it may emit for several keys at once, so that its order keys must tell keys apart."""
+        return False
+
+    @property
+    def facts_cover_end(self) -> bool:
+        """Whether facts also hold for what marks and the end make it emit; otherwise they are about tuples alone."""
+        return False
+
+    @property
+    def late_ports(self) -> range:
+        """The output ports of tuples that came too late for their windows; a join has one for each side."""
+        return range(0)
+
+    @property
+    def time_lengths(self) -> tuple[int, ...]:
+        """Lengths of event time: marks must come at every multiple of them."""
+        return ()
+
+    @property
+    def placing_ports(self) -> range:
+        """The input ports whose tuples give what it emits its place in the order."""
+        return range(len(self.inputs))
+
+    # What follows from that.
+
+    @property
+    def port_keys(self) -> tuple[tuple[str, ...], ...]:
+        """The key of each input port that takes tuples; empty without state."""
+        ports = [port for port in range(len(self.inputs)) if port != self.mark_port]
+        return () if self.key is None else tuple(self.port_key(port) or () for port in ports)
+
+    @property
+    def dead_port(self) -> int | None:
+        """The output port of tuples that failed."""
+        return len(self.outputs) - 1 if self.on_error == "dead_letter" else None
+
+    @property
+    def output(self) -> StreamRef:
+        return StreamRef(self.name)
+
+    @property
+    def sub_positions(self) -> int:
+        """How many sub-positions it adds to the order keys of what it emits."""
+        return rank_width(self) + self.counts_emissions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling(Operator):
+    """Calls a function of the user's for each tuple."""
+
+    is_family: ClassVar[bool] = True
+    use: ClassVar[str]  # what is done with its result
+
+    function: Function
+
+    @property
+    def users_code(self) -> object | None:
+        return self.function.callable
+
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return (
+            UserFunction(
+                function=self.function.callable,
+                where=self.where,
+                arguments=inputs[:1],
+                use=self.use,
+                output=self.outputs[0],
+                main=True,
+                exact=self.function.expr is not None,
+            ),
+        )
+
+
+def rank_width(operator: Operator) -> int:
+    """How many sub-positions order what an operator emits for several keys at once: rank, key attributes, key hash."""
+    if not operator.ranks_keys:
+        return 0
+    return 1 + (len(operator.key) + 1 if operator.key else 0)

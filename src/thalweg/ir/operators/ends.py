@@ -1,0 +1,65 @@
+"""Where tuples enter and leave the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thalweg.ir.endpoints import Beacon, SinkEndpoint, SourceEndpoint
+from thalweg.ir.operator_model import MANY, Model
+from thalweg.ir.operators.base import Operator
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TUPLE, UserCode, UserFunction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(Operator):
+    """Has no input."""
+
+    is_family: ClassVar[bool] = True
+    counts_emissions: ClassVar[bool] = False
+
+    def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
+        return Model("it has no input", (MANY,), ((),), (), can_fail=False)
+
+    def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
+        raise ValueError(f"{self.name} has no input")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(Entry):
+    endpoint: SourceEndpoint
+    partition_by: tuple[str, ...] = ()  # tuples that differ here come from different places, as its user says
+
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        if not isinstance(self.endpoint, Beacon):
+            return ()
+        made = UserFunction(
+            function=self.endpoint.function, where=self.where, arguments=(int,), use=TUPLE, output=self.outputs[0]
+        )
+        return (made,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback(Entry):
+    """The start of a loop: what was fed back in one epoch comes first in the next one, in the order of its emission."""
+
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink(Operator):
+    endpoint: SinkEndpoint
+
+    counts_emissions: ClassVar[bool] = False
+
+    def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
+        return Model("a sink takes all tuples in their order", (), (), (None,) * len(inputs), can_fail=False)
+
+    def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
+        return names
+
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()

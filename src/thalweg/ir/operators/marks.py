@@ -1,0 +1,60 @@
+"""Operators that make marks. Port 0: the tuples; port 1: marks between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thalweg.ir.operator_model import ONE, Model, same
+from thalweg.ir.operators.base import Operator
+from thalweg.ir.operators.per_tuple import Judging
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_code import TRUTH, UserCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTime(Operator):
+    """A mark before each tuple whose time moved the event time over a step.
+
+    The event time at a tuple is the greatest time so far less `lateness`, in whole steps. A frame knows only its own
+    greatest time, so its marks may lag behind those of frames before it; who acts on marks ignores what has passed.
+    """
+
+    attribute: str
+    lateness: int
+    step: int
+
+    counts_emissions: ClassVar[bool] = True
+
+    @property
+    def mark_output(self) -> int | None:
+        return 1
+
+    def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
+        copies = (same(inputs[0], inputs[0]),)
+        read = frozenset((self.attribute,))
+        return Model("event_time passes every tuple on", (ONE,), (copies,), (read,), can_fail=False)
+
+    def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
+        return (live & names) | {self.attribute}
+
+    def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Punctor(Judging):
+    """A mark before or after each tuple for which the function is true."""
+
+    before: bool
+
+    counts_emissions: ClassVar[bool] = True
+    use: ClassVar[str] = TRUTH
+
+    @property
+    def mark_output(self) -> int | None:
+        return 1
+
+    def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
+        return self.passing("punctor passes every tuple on", (ONE,), inputs)

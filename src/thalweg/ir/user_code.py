@@ -1,0 +1,86 @@
+"""What of the user's code an operator runs: in three forms, each with what it gets and what becomes of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import Where
+from thalweg.ir.expr import Record
+from thalweg.ir.logic import Logic
+from thalweg.ir.types import AttributeType, TupleType
+
+if TYPE_CHECKING:
+    from thalweg.ir.operators import Fold
+
+# What is done with the result of a function.
+TRUTH, TUPLE, TUPLES, VALUE = "truth", "tuple", "tuples", "value"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list that a function gets for itself alone: of tuples, or of values. None: nothing is known of its items."""
+
+    item: TupleType | AttributeType | None
+
+
+Argument = TupleType | type | ListOf | None  # a tuple, a value of a Python type, a list; None: anything
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFunction:
+    """A function that is called with `arguments`."""
+
+    function: Callable[..., Any]
+    where: Where
+    arguments: tuple[Argument, ...]
+    use: str = VALUE
+    output: TupleType | None = None  # of what it returns: one tuple, or several
+    main: bool = False  # whether the operator is this code
+    exact: bool = False  # whether it was read into an expression, so that its code adds nothing
+    contract: str = ""  # why a result depends on the arguments alone, even if the code cannot be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserStateFunction:
+    """A function of a tuple, the key's state and `submit`."""
+
+    function: Callable[..., Any]
+    where: Where
+    state: object  # what every key starts with
+    input: TupleType
+    outputs: tuple[TupleType, ...]
+    main: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserClass:
+    """An operator class, by the object that is every key's first state."""
+
+    logic: Logic
+    where: Where
+    inputs: tuple[TupleType, ...]
+    outputs: tuple[TupleType, ...]
+    main: bool = True
+
+
+UserCode = UserFunction | UserStateFunction | UserClass
+
+
+def is_own(function: object) -> bool:
+    """Whether a callable object is Thalweg's own, like the decoder of a topic's records. Those keep nothing."""
+    return type(function).__module__.startswith("thalweg.")
+
+
+def fold_code(folds: tuple[Fold, ...], kind: TupleType, where: Where) -> Iterator[UserFunction]:
+    """The functions of an aggregate: arguments, what is picked, and aggregates that the user defines."""
+    for fold in folds:
+        for one in (fold.argument, fold.picked):
+            if one is not None:
+                exact = one.expr is not None
+                yield UserFunction(function=one.callable, where=where, arguments=(kind,), exact=exact)
+        if fold.function is not None:
+            expr = fold.argument.expr if fold.argument is not None else None
+            item = None if expr is None or isinstance(expr, Record) else expr.type
+            yield UserFunction(function=fold.function, where=where, arguments=(ListOf(item),))
