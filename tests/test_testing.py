@@ -16,7 +16,8 @@ import thalweg as tw
 from tests.graphs import Tick
 from thalweg import agg, testing, window
 from thalweg.errors import InputError, PlanError
-from thalweg.runtime.container import Container
+from thalweg.runtime.pe import PE
+from thalweg.runtime.turn import Turn
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "testing.md").read_text()
 TESTS = re.findall(r"<!-- test -->\n```python\n(.*?)```", GUIDE, re.DOTALL)
@@ -142,13 +143,13 @@ TICKS = {"ticks": [tick(n, symbol="ABC"[n % 3]) for n in range(30)]}
 def test_a_broken_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that cannot fail would prove nothing: here the filter loses a tuple."""
     testing.assert_plan_invariant(summed(), TICKS)
-    right = Container.filter
+    right = PE.filter
 
-    def loses_one(self: Container, *arguments: Any) -> Any:
+    def loses_one(self: PE, *arguments: Any) -> Any:
         frame = right(self, *arguments)
         return frame if frame is None or len(frame) < 2 else frame.window(1, len(frame))
 
-    monkeypatch.setattr(Container, "filter", loses_one)
+    monkeypatch.setattr(PE, "filter", loses_one)
     with pytest.raises(AssertionError, match="another answer than the reference"):
         testing.run(summed(), TICKS)
     assert testing.run(summed(), TICKS, against_reference=False)["out"] != testing.reference(summed(), TICKS)["out"]
@@ -158,11 +159,11 @@ def test_a_broken_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_that_fails_alone_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(self: Container, name: str, frame: Any, *arguments: Any) -> Any:
+    def fails(self: PE, turn: Turn, name: str, frame: Any, *arguments: Any) -> Any:
         if frame is not None:
-            self._fail(name, frame, 0, ValueError("broken"))
+            self._fail(turn, name, frame, 0, ValueError("broken"))
 
-    monkeypatch.setattr(Container, "filter", fails)
+    monkeypatch.setattr(PE, "filter", fails)
     with pytest.raises(AssertionError, match="the plan fails and the reference does not"):
         testing.run(summed(), TICKS)
     with pytest.raises(AssertionError, match="the plan fails there: ValueError: broken"):

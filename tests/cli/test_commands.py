@@ -20,7 +20,8 @@ from thalweg.cli.show import epoch_line, progress
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.mermaid import mermaid
 from thalweg.optimize.passes import Step, make_plan
-from thalweg.runtime.container import Container
+from thalweg.runtime.pe import PE
+from thalweg.runtime.turn import Turn
 
 pytestmark = pytest.mark.slow
 
@@ -112,13 +113,13 @@ def test_verbose_with_a_plan_file(small: Small, tmp_path: Path) -> None:
 def test_check_names_the_operator(
     small: Small, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    right = Container.filter
+    right = PE.filter
 
-    def loses_one(self: Container, name: str, *arguments: Any) -> Any:
-        frame = right(self, name, *arguments)
+    def loses_one(self: PE, turn: Turn, name: str, *arguments: Any) -> Any:
+        frame = right(self, turn, name, *arguments)
         return frame if frame is None or name != "quotes" or len(frame) < 2 else frame.window(1, len(frame))
 
-    monkeypatch.setattr(Container, "filter", loses_one)
+    monkeypatch.setattr(PE, "filter", loses_one)
     app = str(small.app())
     code, _, said = fail(monkeypatch, capfd, "check", app, "--tuples", "200", "--plans", "6")
     assert code == 1

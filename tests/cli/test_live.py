@@ -12,6 +12,7 @@ from thalweg.cli.live import LiveTable, fits, operator_table, time_bar
 from thalweg.cli.show import LiveLine, progress
 from thalweg.engine.storage.report import EpochReport, OperatorCounts, PETime, added
 from thalweg.errors import UsageError
+from thalweg.ir.pe_id import PeId
 from thalweg.optimize.passes import make_plan
 
 PLAN = make_plan(GRAPHS["bargains"](), degree=2)
@@ -32,7 +33,7 @@ REPORT = EpochReport(
         "bargains": OperatorCounts((100,), (100,)),
         "out": OperatorCounts((100,), ()),
     },
-    pes={"0.0": PETime(0.05), "1.0": PETime(0.6)},
+    pes={PeId(0, 0): PETime(0.05), PeId(1, 0): PETime(0.6)},
     parts={"run": 0.4, "sinks": 0.05, "cut": 0.03, "other": 0.02},
     sinks={"out": 0.05},
     state_bytes=84_900,
@@ -135,5 +136,5 @@ def test_epochs_add_up() -> None:
     assert (both.epoch, both.tuples_in, both.seconds, both.backlog) == (12, 2000, 1.0, 7000)
     assert both.operators["bargains.join"] == OperatorCounts((1200, 800), (1180,))
     assert both.operators["trades"].skipped == both.skipped == 6
-    assert both.pes["1.0"].cpu_s == 1.2
+    assert both.pes[PeId(1, 0)].cpu_s == 1.2
     assert both.parts == {"run": 0.8, "sinks": 0.1, "cut": 0.06, "other": 0.04}

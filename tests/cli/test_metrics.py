@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import urllib.request
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +102,7 @@ def test_skipped_late_and_dead(on_error: str) -> None:
 def test_old_reports_can_be_read() -> None:
     old = {"epoch": 3, "final": False, "tuples_in": 5, "tuples_out": {"a": 1}, "seconds": 0.5, "backlog": None}
     assert EpochReport.from_document(old) == EpochReport(3, False, 5, {"a": 1}, 0.5, None)
-    assert EpochReport.from_document(json.loads(json.dumps(asdict(REPORT)))) == REPORT
+    assert EpochReport.from_document(json.loads(json.dumps(REPORT.to_document()))) == REPORT
 
 
 def samples(exporter: Exporter) -> dict[tuple[str, tuple[str, ...]], float]:

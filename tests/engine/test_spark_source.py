@@ -15,10 +15,11 @@ from tests.small import PER_EPOCH, Small
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.spark.source import SourceJob, SplitReader
+from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.log import Epoch
 from thalweg.optimize.passes import make_plan
-from thalweg.runtime import records
 
 ALL = ReadAllAvailable()
 
@@ -94,8 +95,6 @@ class Named(tw.Tuple):
 
 def test_the_final_epoch_closes_what_was_set_up_at_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TaskContext, "get", lambda: SimpleNamespace(taskAttemptId=lambda: 0))
-    held: dict[tuple[str, str], object] = {}
-    monkeypatch.setattr(records, "_resources", held)
     app = tw.App("resources")
     numbers = app.source(tw.beacon(lambda i: {"i": i}, count=3), Sized)
     numbers.lookup([Named(1, "one")], Named, on="i", name="code").sink(tw.collect(), name="out")
@@ -118,6 +117,6 @@ def test_the_final_epoch_closes_what_was_set_up_at_the_source(tmp_path: Path, mo
         before, offset = offset, source.latestOffset(offset, ALL)
         for part in source.partitions(before, offset):
             list(source.read(part))
-        sets_up.append([operator for _, operator in held])
+        sets_up.append(list(pes_of(Notes.of(job.checkpoint).folder).resources.made))
     assert offset["final"]
     assert sets_up == [["code"], []]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import Any
 
 from tests.properties.strategies import Case
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.engine.core.report_builder import carries_marks
 from thalweg.engine.core.stage_programs import Parcel
 from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
-from thalweg.engine.storage.report import carries_marks
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
@@ -48,6 +48,10 @@ class Prepared:
     epochs: list[Epoch]
     plan: PhysicalPlan
     folder: Path = field(repr=False)
+
+    @property
+    def cuts(self) -> frozenset[str]:
+        return self.case.cuts(self.graph)
 
     def describe(self) -> str:
         log = "\n".join(epoch.as_json() for epoch in self.epochs)
@@ -86,8 +90,10 @@ def _sent(parcel: Parcel) -> Parcel:
     return Parcel(parcel.channel, parcel.wire, decode(encode(parcel.frame)))
 
 
-def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
-    return run_engine((BytesEngine if through_bytes else LocalEngine)(plan), epochs)
+def run_local(
+    plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()
+) -> Outcome:
+    return run_engine((BytesEngine if through_bytes else LocalEngine)(plan, cuts=cuts), epochs)
 
 
 def run_engine(engine: LocalEngine, epochs: list[Epoch]) -> Outcome:

@@ -15,8 +15,8 @@ from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.operators import Aggregate, Pace, Process
 from thalweg.library.apply import SortBy, TopK
 from thalweg.runtime import aggregate
-from thalweg.runtime.container import Container
 from thalweg.runtime.logic_operator import ProcessRun
+from thalweg.runtime.pe import PE
 
 CODE = ("custom", "operator")
 seen: Counter[str] = Counter()
@@ -63,12 +63,12 @@ MUST_BE_SEEN = (
     *("keys by table", "two operators by one table in one stage", "several tables"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),
-    *("through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
+    *("several segments", "through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
 )
 
 
 def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
-    plan, graph = prepared.plan, prepared.graph
+    plan, graph, cuts = prepared.plan, prepared.graph, prepared.cuts
     seen[f"cases of {test}"] += 1
     seen.update({f"operator {o.kind}" for o in graph.operators})
     seen.update({f"source {prepared.case.kind(number)}" for number in range(len(graph.sources))})
@@ -118,6 +118,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "two operators by one table in one stage": _sharing(prepared) and len(set(plan.assignments.values())) == 1,
         "several tables": len({wire.route.table for wire in plan.wires} - {None}) > 1,
         "several epochs": len(prepared.epochs) > 2,
+        "several segments": any(sum(n in cuts for n in pe.operators[1:]) for stage in plan.stages for pe in stage.pes),
         "through bytes": prepared.case.choice.through_bytes,
         "one row per frame": plan.frame_rows == 1,
         "tuples in a sink": any(outcome.answer.values()),
@@ -136,15 +137,15 @@ def _sharing(prepared: Prepared) -> bool:
 
 
 def watch(patch: pytest.MonkeyPatch) -> None:
-    """Count which paths the container takes."""
-    vector = Container._vector
+    """Count which paths the PEs take."""
+    vector = PE._vector
 
-    def counted_vector(self: Container, function: Any, frame: Any) -> Any:
+    def counted_vector(self: PE, function: Any, frame: Any) -> Any:
         result = vector(self, function, frame)
         seen["kernel" if result is not None else "row path" if function is None else "fallback"] += 1
         return result
 
-    framed, letters = ProcessRun._frame, Container.dead_letters
+    framed, letters = ProcessRun._frame, PE.dead_letters
 
     def counted_frame(self: ProcessRun, port: int, order: Any, end: int | None) -> Any:
         frame = framed(self, port, order, end)
@@ -155,26 +156,26 @@ def watch(patch: pytest.MonkeyPatch) -> None:
             seen["tuples at the end"] += end is not None
         return frame
 
-    def counted_letters(self: Container, *arguments: Any) -> Any:
+    def counted_letters(self: PE, *arguments: Any) -> Any:
         frame = letters(self, *arguments)
         seen["dead letters"] += frame is not None
         return frame
 
     patch.setattr(ProcessRun, "_frame", counted_frame)
-    patch.setattr(Container, "dead_letters", counted_letters)
+    patch.setattr(PE, "dead_letters", counted_letters)
 
-    chain = Container.chain
+    chain = PE.chain
 
-    def counted_chain(self: Container, names: Any, frame: Any, kernel: Any) -> Any:
-        result = chain(self, names, frame, kernel)
-        seen["chain fallback" if result is Container.FELL_BACK else "chain kernel"] += frame is not None
+    def counted_chain(self: PE, turn: Any, names: Any, frame: Any, kernel: Any) -> Any:
+        result = chain(self, turn, names, frame, kernel)
+        seen["chain fallback" if result is PE.FELL_BACK else "chain kernel"] += frame is not None
         return result
 
-    patch.setattr(Container, "_vector", counted_vector)
-    patch.setattr(Container, "chain", counted_chain)
-    patch.setattr(Container, "_aggregate_rows", _counted(Container._aggregate_rows, "aggregate fallback"))
-    patch.setattr(Container, "_field_rows", _counted(Container._field_rows, "aggregate field fallback"))
-    patch.setattr(Container, "_fail", _counted(Container._fail, "failed tuple"))
+    patch.setattr(PE, "_vector", counted_vector)
+    patch.setattr(PE, "chain", counted_chain)
+    patch.setattr(PE, "_aggregate_rows", _counted(PE._aggregate_rows, "aggregate fallback"))
+    patch.setattr(PE, "_field_rows", _counted(PE._field_rows, "aggregate field fallback"))
+    patch.setattr(PE, "_fail", _counted(PE._fail, "failed tuple"))
     patch.setattr(aggregate, "emitting", _counted(aggregate.emitting, "aggregate kernel"))
 
 

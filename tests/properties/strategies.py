@@ -83,6 +83,7 @@ class PlanChoice:
     control: tuple[tuple[int, str, int], ...] = ()  # what the user says: (operator, what, a number)
     tables: tuple[int, ...] = ()  # the channels of buckets, over and over; none: no tables
     tables_differ: bool = False  # from operator to operator
+    cuts: tuple[int, ...] = ()  # the operators with which a new segment begins
 
     def assign(self, degrees: Mapping[str, int], buckets: int) -> Assign | None:
         if not self.tables:
@@ -135,6 +136,10 @@ class Case:
         """The input log: cut until the final epoch."""
         spool_items(graph.sources, folder / "spool", rows_per_file=5)
         return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
+
+    def cuts(self, graph: LogicalGraph) -> frozenset[str]:
+        names = [operator.name for operator in graph.operators]
+        return frozenset(names[number % len(names)] for number in self.choice.cuts)
 
     def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> PhysicalPlan:
         hinted = replace(graph, hints=control.hints(graph, self.choice.control))
@@ -497,6 +502,7 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
         control.controls(),
         st.one_of(st.just(()), st.lists(st.integers(0, 11), min_size=1, max_size=9).map(tuple)),
         st.booleans(),
+        st.one_of(st.just(()), st.just(tuple(range(64))), st.lists(st.integers(0, 20), max_size=6).map(tuple)),
     )
 
 

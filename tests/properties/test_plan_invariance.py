@@ -65,7 +65,7 @@ def _watched() -> Iterator[None]:
 def test_the_plan_never_changes_the_answer(case: Case) -> None:
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
         count_case("plan invariance", ready, expected)
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None
@@ -86,7 +86,7 @@ def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
         note(ready.describe())
         for max_tuples in (1_000_000, case.max_tuples % 5 + 2):
             epochs = case.epochs(ready.graph, ready.folder, max_tuples)
-            found = run_local(ready.plan, epochs, through_bytes=case.choice.through_bytes)
+            found = run_local(ready.plan, epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
             assert difference(expected, found, ready.plan.graph) is None, f"cut at {max_tuples}"
             assert difference(expected, run_reference(ready.graph, epochs)) is None, f"reference, cut at {max_tuples}"
 
@@ -97,7 +97,7 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
     """Same operator, same tuple, same message; sinks hold the reference's output up to the last whole epoch."""
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
         count_case("errors", ready, expected)
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None

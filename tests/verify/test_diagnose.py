@@ -13,8 +13,9 @@ from tests.small import Small
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import StreamRef
 from thalweg.optimize.passes import make_plan
-from thalweg.runtime.container import Container
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.pe import PE
+from thalweg.runtime.turn import Turn
 from thalweg.verify.check import CheckResult, check, sample_log
 from thalweg.verify.diagnose import first_divergence, tapped
 from thalweg.verify.reference import Reference
@@ -33,13 +34,13 @@ def break_kernel(
     monkeypatch: pytest.MonkeyPatch, kind: str, operator: str, change: Callable[[Frame], Frame | None]
 ) -> None:
     """What the operator's kernel emits is changed on its way out."""
-    right = getattr(Container, kind)
+    right = getattr(PE, kind)
 
-    def wrong(self: Container, name: str, *arguments: Any) -> Any:
-        frame = right(self, name, *arguments)
+    def wrong(self: PE, turn: Turn, name: str, *arguments: Any) -> Any:
+        frame = right(self, turn, name, *arguments)
         return change(frame) if name == operator and frame is not None else frame
 
-    monkeypatch.setattr(Container, kind, wrong)
+    monkeypatch.setattr(PE, kind, wrong)
 
 
 def nudged(frame: Frame) -> Frame:
@@ -100,13 +101,13 @@ def test_an_operator_behind_a_split(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         'quotes = ticks.filter(lambda t: t.kind == "Q")',
         "_, quotes = ticks.split(lambda t: 1 if t.kind == 'Q' else 0, 2, name='parts')\n_.sink(tw.collect())",
     )
-    right = Container.split
+    right = PE.split
 
-    def wrong(self: Container, *arguments: Any) -> Any:
+    def wrong(self: PE, *arguments: Any) -> Any:
         first, second = right(self, *arguments)
         return [first, None if second is None else second.window(0, 0)]
 
-    monkeypatch.setattr(Container, "split", wrong)
+    monkeypatch.setattr(PE, "split", wrong)
     found = checked(small.graph(split)).divergence
     assert found is not None
     assert (found.operator, found.stream, found.position) == ("parts", str(StreamRef("parts", 1)), 0)
@@ -114,14 +115,14 @@ def test_an_operator_behind_a_split(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_plan_that_fails_where_the_reference_does_not(graph: LogicalGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Container.filter
+    right = PE.filter
 
-    def fails(self: Container, name: str, frame: Any, *arguments: Any) -> Any:
+    def fails(self: PE, turn: Turn, name: str, frame: Any, *arguments: Any) -> Any:
         if name == "trades" and frame is not None:
-            self._fail(name, frame, 0, ValueError("broken"))
-        return right(self, name, frame, *arguments)
+            self._fail(turn, name, frame, 0, ValueError("broken"))
+        return right(self, turn, name, frame, *arguments)
 
-    monkeypatch.setattr(Container, "filter", fails)
+    monkeypatch.setattr(PE, "filter", fails)
     result = checked(graph)
     assert result.difference is not None
     assert "the plan fails and the reference does not: ValueError: broken" in result.difference

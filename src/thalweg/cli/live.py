@@ -14,6 +14,7 @@ from thalweg.cli.number_words import counted
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import PARTS, EpochReport, OperatorCounts, Ports, added
 from thalweg.ir.operators import Operator, Sink
+from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import PhysicalPlan
 
 _BAR = 32
@@ -125,11 +126,11 @@ def operator_table(plan: PhysicalPlan, report: EpochReport, room: int) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     operators = [o for o in _in_order(plan) if o.name in report.operators]
     shown = _chosen(operators, report, room)
-    before = ""
+    before: PeId | None = None
     for operator in shown:
-        place = _place(plan, operator)
-        table.add_row(*_row(plan, report, operator, place, first=place != before))
-        before = place
+        pe = PeId(*plan.place[operator.name])
+        table.add_row(*_row(plan, report, operator, pe, first=pe != before))
+        before = pe
     hidden = len(operators) - len(shown)
     if hidden:
         table.add_row(Text(f"… {hidden} more with fewer tuples", style="dim"))
@@ -154,7 +155,7 @@ def _tuples(counts: OperatorCounts) -> int:
     return _sum(counts.tuples_in) + _sum(counts.tuples_out)
 
 
-def _row(plan: PhysicalPlan, report: EpochReport, operator: Operator, place: str, *, first: bool) -> list[str]:
+def _row(plan: PhysicalPlan, report: EpochReport, operator: Operator, pe: PeId, *, first: bool) -> list[str]:
     """A PE's busy share stands in the row of its first operator; a sink's is the driver's time for it."""
     counts = report.operators[operator.name]
     taken, given = _sum(counts.tuples_in), _sum(counts.tuples_out)
@@ -163,22 +164,18 @@ def _row(plan: PhysicalPlan, report: EpochReport, operator: Operator, place: str
         return [operator.name, "driver" if first else "", "", _rate(taken, report.seconds), "", "", busy]
     return [
         operator.name,
-        place if first else "",
+        str(pe) if first else "",
         str(plan.degrees.get(operator.name, "")),
         _rate(taken, report.seconds) if operator.inputs else "",
         _rate(given, report.seconds),
         f"{given / taken:.3g}" if taken else "",
-        _busy(report.pes[place].cpu_s, report) if first and place in report.pes else "",
+        _busy(report.pes[pe].cpu_s, report) if first and pe in report.pes else "",
     ]
 
 
 def _busy(seconds: float, report: EpochReport) -> str:
     """A share of the epoch's time, as `top` shows it: two cores at work are 200 %."""
     return f"{100 * seconds / report.seconds:.0f} %" if report.seconds else ""
-
-
-def _place(plan: PhysicalPlan, operator: Operator) -> str:
-    return ".".join(map(str, plan.place[operator.name]))
 
 
 def _sum(ports: Ports) -> int:

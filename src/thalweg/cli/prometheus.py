@@ -61,7 +61,8 @@ class Exporter:
             self.skipped.labels(app, name).inc(counts.skipped)
             self.dead.labels(app, name).inc(counts.dead_letters)
             self.late.labels(app, name).inc(counts.late)
-        for place, spent in report.pes.items():
+        for pe, spent in report.pes.items():
+            place = str(pe)
             self.cpu.labels(app, place).inc(spent.cpu_s)
             self.waits.labels(app, place, "input").inc(spent.input_wait_s)
             self.waits.labels(app, place, "output").inc(spent.output_wait_s)

@@ -5,7 +5,7 @@
 
 Attributes stay in local variables from operator to operator, a filter gathers only what is still needed, and positions
 are gathered once, at the end. Where the kernel falls back, the operators run one by one. An operator that cannot be
-read, that several operators consume, or whose stream leaves the PE, ends a chain.
+read, that several operators consume, or whose stream leaves its segment, ends a chain.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def find_chains(
     operators: Sequence[Operator],
     consumers: Callable[[StreamRef], Sequence[tuple[Operator, int]]],
     sent: set[StreamRef],
+    segment: Mapping[str, int],
 ) -> list[list[Operator]]:
-    """Chains of two operators or more, each operator in one at most. `sent`: the streams that leave the PE."""
-    here = {o.name for o in operators}
+    """Chains of two operators or more, each operator in one at most. `sent`: the streams that leave the PE; `segment`:
+    of each operator of the PE."""
     chained: set[str] = set()
     found: list[list[Operator]] = []
     for operator in operators:
@@ -37,10 +38,12 @@ def find_chains(
             continue
         chain = [operator]
         while chain[-1].output not in sent:
-            following = consumers(chain[-1].output)
-            if len(following) != 1 or following[0][0].name not in here or not _readable(following[0][0]):
+            following = [consumer for consumer, _ in consumers(chain[-1].output)]
+            if len(following) != 1 or not _readable(following[0]):
                 break
-            chain.append(following[0][0])
+            if segment.get(following[0].name) != segment[operator.name]:
+                break
+            chain.append(following[0])
         chained.update(o.name for o in chain)
         if len(chain) > 1:
             found.append(chain)

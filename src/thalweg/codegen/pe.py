@@ -1,4 +1,4 @@
-"""One Python module per PE: readable source text, with the user's lines beside what was made of them."""
+"""One Python module per PE: readable source text, with the user's lines next to what was made of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import hashlib
 import keyword
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, count
 
 from thalweg.analysis.liveness import live_attributes, live_fields
 from thalweg.analysis.order import OrderLayout, order_layout
 from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.expressions import Writer
+from thalweg.codegen.segments import Call, Step, bracketed_segments, brackets_of, plain_segments
 from thalweg.ir.expr import Attr, Expr, Record, text
 from thalweg.ir.operators import (
     Aggregate,
@@ -33,7 +36,8 @@ from thalweg.ir.operators import (
     StreamRef,
     Union,
 )
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.pe_id import PeId
+from thalweg.ir.plan import PhysicalPlan, Wire
 from thalweg.runtime.program import Program
 
 _IMPORTS = """\
@@ -47,11 +51,12 @@ from thalweg.runtime import cpython_operations as by_value
 """
 
 
-def compile_plan(plan: PhysicalPlan) -> tuple[tuple[Program, ...], ...]:
-    """The programs of a plan, by stage and PE, for one start."""
-    facts = _Facts(plan, order_layout(plan.graph), live_attributes(plan.graph), uuid.uuid4().hex)
+def compile_plan(plan: PhysicalPlan, cuts: Collection[str] = ()) -> tuple[tuple[Program, ...], ...]:
+    """The programs of a plan, by stage and PE, for one start. `cuts`: operators with which a new segment begins."""
+    layout, live = order_layout(plan.graph), live_attributes(plan.graph)
+    facts = _Facts(plan, layout, live, uuid.uuid4().hex, frozenset(cuts))
     return tuple(
-        tuple(_compile(facts, (s, p), pe.operators) for p, pe in enumerate(stage.pes))
+        tuple(_compile(facts, PeId(s, p), pe.operators) for p, pe in enumerate(stage.pes))
         for s, stage in enumerate(plan.stages)
     )
 
@@ -62,17 +67,33 @@ class _Facts:
     layout: OrderLayout
     live: Mapping[StreamRef, tuple[str, ...]]
     start: str
+    cuts: frozenset[str]
+
+    @cached_property
+    def _wires(self) -> Mapping[str, list[Wire]]:
+        found: dict[str, list[Wire]] = {}
+        for wire in self.plan.wires:
+            found.setdefault(wire.stream.operator, []).append(wire)
+        return found
+
+    def wires_from(self, operator: str) -> list[Wire]:
+        return self._wires.get(operator, [])
 
 
-def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> Program:
+def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
     plan, graph = facts.plan, facts.plan.graph
     operators = {name: graph.by_name[name] for name in names}
-    title = f"pe {place[0]}.{place[1]}"
-    source = _Module(facts, place).source(title, list(operators.values()))
+    module = _Module(facts)
+    calls = module.calls(list(operators.values()))
+    header = f"# pe {pe} of {graph.name}: {' '.join(names)} (generated)\n\n{_IMPORTS}"
+    source = _joined([header, *module.functions, *plain_segments(calls)])
     joins = [o for o in operators.values() if isinstance(o, Join)]
+    sent = [wire for name in names for wire in facts.wires_from(name)]
     return Program(
-        name=title,
+        id=pe,
         source=source,
+        bracketed_source=_joined(bracketed_segments(calls)),
+        brackets=brackets_of(calls),
         operators=operators,
         input_types={n: tuple(map(graph.type_of, o.inputs)) for n, o in operators.items()},
         ranks={name: graph.depth_first_rank[name] for name in names},
@@ -85,10 +106,10 @@ def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> P
             j.name: tuple((n, t) for n, t in graph.type_of(j.inputs[1]).attributes if n in _kept(facts, j))
             for j in joins
         },
-        consumes=plan.wires_into(place),
-        forwards=plan.wires_beyond(place),
-        routes={w.index: w.route for w in plan.wires},
-        wire_columns={w.index: facts.live[w.stream] for w in plan.wires},
+        consumes=plan.wires_into(pe),
+        forwards=plan.wires_beyond(pe),
+        routes={w.index: w.route for w in sent},
+        wire_columns={w.index: facts.live[w.stream] for w in sent},
         buckets=plan.buckets,
         frame_rows=plan.frame_rows,
         fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
@@ -101,39 +122,58 @@ def _kept(facts: _Facts, operator: Join) -> set[str]:
     return set(facts.live[operator.inputs[1]]) - set(operator.on)
 
 
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n\n".join(parts) + "\n"
+
+
 class _Module:
-    """Writes the functions of the kernels, then `run`, which calls operator after operator."""
+    """Writes the functions of the kernels, and the calls that run operator after operator."""
 
-    def __init__(self, facts: _Facts, place: tuple[int, int]) -> None:
-        self.facts, self.place = facts, place
+    def __init__(self, facts: _Facts) -> None:
+        self.facts = facts
         self.functions: list[str] = []
-        self.function_names = ["run", "k", "np", "math", "branches", "by_value", "chains", "AttributeType"]
-        self.body: list[str] = []
-        self.names: dict[str, str] = {}
+        self.names: dict[str, str] = {}  # the variable of each operator
+        self.taken = {"pe", "turn", "stack", "k", "np", "math", "branches", "by_value", "chains", "AttributeType"}
 
-    def source(self, title: str, operators: list[Operator]) -> str:
+    def calls(self, operators: list[Operator]) -> list[Call]:
         for operator in operators:
             self._identify(operator)
-        sent = {wire.stream for wire in self.facts.plan.wires}
-        found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent)
+        begins = [operator.name in self.facts.cuts for operator in operators[1:]]
+        segment = dict(zip((o.name for o in operators), accumulate(begins, initial=0), strict=True))
+        sent = {wire.stream for operator in operators for wire in self.facts.wires_from(operator.name)}
+        found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent, segment)
         chains = {chain[-1].name: chain for chain in found}
         inside = {operator.name for chain in found for operator in chain[:-1]}
-        for operator in operators:
-            if operator.name in inside:
-                continue
-            lines = self._chain(chains[operator.name]) if operator.name in chains else self._one(operator)
-            self.body += [f"    {line}" for line in (*lines, *self._emits(operator))]
-        header = f"# {title} of {self.facts.plan.graph.name}: {' '.join(o.name for o in operators)} (generated)"
-        run = "\n".join(["def run(pe, inputs):", *self.body])
-        return "\n\n\n".join([f"{header}\n\n{_IMPORTS}", *self.functions, run]) + "\n"
+        return [
+            Call(
+                segment[operator.name],
+                self._reads(chains.get(operator.name, [operator])[0]),
+                self.names[operator.name],
+                (self._step(operator, chains.get(operator.name)), *self._emits(operator)),
+            )
+            for operator in operators
+            if operator.name not in inside
+        ]
+
+    def _reads(self, operator: Operator) -> frozenset[str]:
+        """The variables of the streams that an operator reads; the others come into the PE by wires."""
+        wires = self.facts.plan.wire_of
+        streams = (s for port, s in enumerate(operator.inputs) if (operator.name, port) not in wires)
+        return frozenset(self.names[stream.operator] for stream in streams)
+
+    def _step(self, operator: Operator, chain: list[Operator] | None) -> Step:
+        return self._one(operator) if chain is None else self._chain(chain)
 
     def _identify(self, operator: Operator) -> None:
         base = re.sub(r"\W", "_", operator.name, flags=re.ASCII)
-        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) or base in ("pe", "inputs") else base
-        self.names[operator.name] = self._free(base, set(self.names.values()))
+        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
+        self.names[operator.name] = self._free(base)
 
-    def _free(self, base: str, taken: set[str]) -> str:
-        return next(n for n in (base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+    def _free(self, base: str) -> str:
+        """A name that nothing in the module has: variables of a segment would hide functions of that name."""
+        name = base if base not in self.taken else next(n for i in count(2) if (n := f"{base}_{i}") not in self.taken)
+        self.taken.add(name)
+        return name
 
     def _stream(self, stream: StreamRef) -> str:
         ports = len(self.facts.plan.graph.by_name[stream.operator].outputs)
@@ -141,32 +181,32 @@ class _Module:
 
     def _input(self, operator: Operator, port: int) -> str:
         wire = self.facts.plan.wire_of.get((operator.name, port))
-        frame = self._stream(operator.inputs[port]) if wire is None else f"inputs.get({wire.index})"
+        frame = self._stream(operator.inputs[port]) if wire is None else f"turn.inputs.get({wire.index})"
         branch = self.facts.layout.branch.get((operator.name, port))
         return frame if branch is None else f"pe.branch({frame}, {branch})"
 
-    def _emits(self, operator: Operator) -> list[str]:
-        streams = [StreamRef(operator.name, port) for port in range(len(operator.outputs))]
-        return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
+    def _emits(self, operator: Operator) -> list[Step]:
+        wires = self.facts.wires_from(operator.name)
+        return [Step(w.index, (f"pe.emit(turn, {w.index}, {self._stream(w.stream)})",)) for w in wires]
 
-    def _one(self, operator: Operator) -> list[str]:
-        counted = f"pe.count({operator.name!r}, {self.names[operator.name]})"
-        return [f"# {operator.name}: {operator.kind}, {operator.where}", *self._call(operator), counted]
+    def _one(self, operator: Operator) -> Step:
+        counted = f"pe.count(turn, {operator.name!r}, {self.names[operator.name]})"
+        comment = f"# {operator.name}: {operator.kind}, {operator.where}"
+        return Step((operator.name,), (comment, *self._call(operator), counted))
 
-    def _chain(self, chain: list[Operator]) -> list[str]:
+    def _chain(self, chain: list[Operator]) -> Step:
         first, last = chain[0], chain[-1]
         live = self.facts.live
         body = ChainWriter(chain, live, chain_inputs(first, live)).finish(last)
         names = tuple(o.name for o in chain)
         kernel = self._function(f"{self.names[last.name]}_chain", body, " ".join(names), last, "f, n, seen")
-        one_by_one = [line for operator in chain for line in self._one(operator)]
         var = self.names[last.name]
-        return [
+        lines = (
             f"# {' '.join(names)}: in one kernel, or one by one where that falls back",
-            f"{var} = pe.chain({names!r}, {self._input(first, 0)}, {kernel})",
+            f"{var} = pe.chain(turn, {names!r}, {self._input(first, 0)}, {kernel})",
             f"if {var} is pe.FELL_BACK:",
-            *(f"    {line}" for line in one_by_one),
-        ]
+        )
+        return Step(names, lines, tuple(self._one(operator) for operator in chain))
 
     def _call(self, operator: Operator) -> list[str]:
         """The call that runs an operator; its result is a frame, or a list with a frame per output port."""
@@ -179,47 +219,47 @@ class _Module:
         several = isinstance(operator, Split | RandomSplit | EventTime | Punctor | Process)
         match operator:
             case Source() | Feedback():
-                call = f"inputs.get({name!r})"
+                call = f"turn.inputs.get({name!r})"
             case Map(function=function):
                 vector = None
                 if isinstance(function.expr, Record):
                     vector = self._record(f"{var}_fields", function.expr, live, operator)
-                call = f"pe.map({name!r}, {inputs}, {vector}, {live})"
+                call = f"pe.map(turn, {name!r}, {inputs}, {vector}, {live})"
             case Filter(function=function):
                 vector = self._single(f"{var}_predicate", function.expr, operator)
-                call = f"pe.filter({name!r}, {inputs}, {vector}, {live})"
+                call = f"pe.filter(turn, {name!r}, {inputs}, {vector}, {live})"
             case FlatMap():
-                call = f"pe.flat_map({name!r}, {inputs}, {live})"
+                call = f"pe.flat_map(turn, {name!r}, {inputs}, {live})"
             case Split(function=function):
                 vector = self._ports(f"{var}_ports", function.expr, own, operator)
-                call = f"pe.split({name!r}, {inputs}, {vector}, {lives})"
+                call = f"pe.split(turn, {name!r}, {inputs}, {vector}, {lives})"
             case RandomSplit():
-                call = f"pe.random_split({name!r}, {inputs}, {lives})"
+                call = f"pe.random_split(turn, {name!r}, {inputs}, {lives})"
             case Union():
                 call = f"pe.union({live}, {self.facts.layout.width[operator.output]}, {inputs})"
             case Aggregate():
                 arguments = self._arguments(f"{var}_arguments", operator)
                 fields = self._record(f"{var}_fields", operator.fields, live, operator)
-                call = f"pe.aggregate({name!r}, {inputs}, {arguments}, {fields}, {live})"
+                call = f"pe.aggregate(turn, {name!r}, {inputs}, {arguments}, {fields}, {live})"
             case Join():
-                call = f"pe.join({name!r}, {inputs}, {live})"
+                call = f"pe.join(turn, {name!r}, {inputs}, {live})"
             case MapBatches():
-                call = f"pe.map_batches({name!r}, {inputs}, {live})"
+                call = f"pe.map_batches(turn, {name!r}, {inputs}, {live})"
             case Pace():
-                call = f"pe.pace({name!r}, {inputs}, {live})"
+                call = f"pe.pace(turn, {name!r}, {inputs}, {live})"
             case EventTime():
-                call = f"pe.event_time({name!r}, {inputs}, {lives})"
+                call = f"pe.event_time(turn, {name!r}, {inputs}, {lives})"
             case Punctor(function=function):
                 vector = self._single(f"{var}_predicate", function.expr, operator)
-                call = f"pe.punctor({name!r}, {inputs}, {vector}, {lives})"
+                call = f"pe.punctor(turn, {name!r}, {inputs}, {vector}, {lives})"
             case Process():
                 lives = tuple(self.facts.live[StreamRef(name, port)] for port in range(ports))
-                call, own = f"pe.process({name!r}, {lives}, {inputs})", ports
+                call, own = f"pe.process(turn, {name!r}, {lives}, {inputs})", ports
             case _:
                 raise AssertionError(operator)
         if own < ports:
             width = self.facts.layout.width[operator.output]
-            call = f"[{'*' if several else ''}{call}, pe.dead_letters({name!r}, {width})]"
+            call = f"[{'*' if several else ''}{call}, pe.dead_letters(turn, {name!r}, {width})]"
         elif several and ports == 1:
             call = f"{call}[0]"
         return [f"{var} = {call}"]
@@ -256,9 +296,7 @@ class _Module:
         return self._function(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
 
     def _function(self, name: str, body: list[str], meaning: str, operator: Operator, parameters: str = "f, n") -> str:
-        # An operator may be called like another one's function, and variables of `run` hide functions.
-        name = self._free(name, {*self.names.values(), *self.function_names})
-        self.function_names.append(name)
+        name = self._free(name)
         lines = "\n".join(f"    {line}" for line in (f"# {operator.where}: {meaning}", *body))
         self.functions.append(f"def {name}({parameters}):\n{lines}")
         return name

@@ -289,7 +289,7 @@ class RowFolds:
 def at_end(operator: Aggregate, state: State) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
     """The blocks that are still open at the end, each key's values and its folds, in no order."""
     assert isinstance(operator.window, Tumbling)
-    state.load_all()
+    state.load_all(operator.name)
     table = state.tables[operator.name]
     assert isinstance(table, Table)
     counts = table.columns["count"]

@@ -1,4 +1,4 @@
-"""Aggregates in a PE: the kernel of a frame, the row path where it falls back, and what is left to say at the end."""
+"""Aggregates in a PE: the kernel of a frame, the row path where it falls back, and what is emitted at the end."""
 
 from __future__ import annotations
 
@@ -22,21 +22,16 @@ from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.key_ranks import hash_of, key_rank
 from thalweg.runtime.keys import keys_of
 from thalweg.runtime.order import merge
-from thalweg.runtime.program import Program
 from thalweg.runtime.row_path import Columns, RowPath, VectorFunction, at_rows, some
-from thalweg.runtime.state import State
+from thalweg.runtime.turn import Turn
 
 
 class Aggregating(RowPath):
-    """Of a PE with or without state: aggregates need theirs."""
-
-    def __init__(self, program: Program, state: State | None) -> None:
-        super().__init__(program)
-        self.state = state
-        self.end: int | None = None  # the position of the end, while it is processed
+    """The aggregates of a PE. Their state is that of the turn's epoch."""
 
     def aggregate(
         self,
+        turn: Turn,
         name: str,
         frame: Frame | None,
         arguments: Callable[[Columns, int], list[Column | None]],
@@ -45,30 +40,31 @@ class Aggregating(RowPath):
     ) -> Frame | None:
         operator = self.program.operators[name]
         assert isinstance(operator, Aggregate)
-        emitted = None if frame is None else self._aggregate(operator, frame, arguments, fields, live)
+        emitted = None if frame is None else self._aggregate(turn, operator, frame, arguments, fields, live)
         if emitted is not None and (width := rank_width(operator)):
             emitted = emitted.padded(len(emitted.subs) + width)
-        if self.end is None or not operator.acts_at_end:
+        if turn.end is None or not operator.acts_at_end:
             return emitted
-        closed = self._close_aggregate(operator, live)
+        closed = self._close_aggregate(turn, operator, live)
         return merge([f for f in (emitted, closed) if f is not None])
 
     def _aggregate(
         self,
+        turn: Turn,
         operator: Aggregate,
         frame: Frame,
         arguments: Callable[[Columns, int], list[Column | None]],
         fields: VectorFunction,
         live: Sequence[str],
     ) -> Frame | None:
-        assert self.state is not None
+        assert turn.state is not None
         key_values = [frame.columns[n] for n in operator.window.by]
         keys = keys_of(key_values, len(frame))
-        groups = Groups(operator, self.state, keys, key_values)
+        groups = Groups(operator, turn.state, keys, key_values)
         try:
             folds = aggregate.fold_frame(operator, groups, arguments(frame.columns, len(frame)))
         except Fallback:
-            return self._aggregate_rows(operator, frame, keys.codes, groups, live)
+            return self._aggregate_rows(turn, operator, frame, keys.codes, groups, live)
         shown = aggregate.emitting(operator, groups)
         place = groups.order if shown is None else groups.order[shown]
         back = np.argsort(place, kind="stable") if shown is not None else _inverse(place)
@@ -81,21 +77,21 @@ class Aggregating(RowPath):
         try:
             columns = fields(in_order, len(emitted))
         except Fallback:
-            columns, kept = self._field_rows(operator, frame if at is None else frame.take(at), in_order)
+            columns, kept = self._field_rows(turn, operator, frame if at is None else frame.take(at), in_order)
             emitted = at_rows(emitted, kept)
         return some(emitted.with_columns({n: columns[n] for n in live}))
 
-    def _close_aggregate(self, operator: Aggregate, live: Sequence[str]) -> Frame | None:
+    def _close_aggregate(self, turn: Turn, operator: Aggregate, live: Sequence[str]) -> Frame | None:
         """What the blocks still hold at the end."""
-        assert self.state is not None
-        assert self.end is not None
+        assert turn.state is not None
+        assert turn.end is not None
         (tuple_type,) = self.program.input_types[operator.name]
         kinds = [tuple_type.kind(n) for n in operator.window.by]
-        keys, folds = aggregate.at_end(operator, self.state)
+        keys, folds = aggregate.at_end(operator, turn.state)
         ranked = sorted(
             ((0, *key_rank(key, hash_of(key, kinds) if key else 0)), index) for index, key in enumerate(keys)
         )
-        position = self.end + self.program.ends[operator.name]
+        position = turn.end + self.program.ends[operator.name]
         empty = (0,) * self.program.widths[operator.name]
         values: list[tuple[Any, ...]] = []
         ranks: list[tuple[int, ...]] = []
@@ -104,7 +100,7 @@ class Aggregating(RowPath):
                 values.append(aggregate.row_fields(operator.fields.fields, folds[index]))
                 ranks.append(rank)
             except Exception as error:
-                if not self._failed(operator, (position, *empty, *rank), error, "the end"):
+                if not self._failed(turn, operator, (position, *empty, *rank), error, "the end"):
                     break
         if not values:
             return None
@@ -113,7 +109,7 @@ class Aggregating(RowPath):
         return Frame(np.full(len(values), position, np.int64), subs, columns).select(live)
 
     def _aggregate_rows(
-        self, operator: Aggregate, frame: Frame, codes: Array, groups: Groups, live: Sequence[str]
+        self, turn: Turn, operator: Aggregate, frame: Frame, codes: Array, groups: Groups, live: Sequence[str]
     ) -> Frame | None:
         folds = aggregate.RowFolds(operator, groups)
         items = zip(codes.tolist(), rows.rows(frame, self.program.input_types[operator.name][0]), strict=True)
@@ -123,15 +119,18 @@ class Aggregating(RowPath):
             values = folds.step(group, row)
             return aggregate.row_fields(operator.fields.fields, values) if folds.emits(group) else None
 
-        results, at = self._each(operator.name, frame, items, step)
+        results, at = self._each(turn, operator.name, frame, items, step)
         folds.store()
         emitted = [i for i, result in enumerate(results) if result is not None]
         columns = rows.columns_of([results[i] for i in emitted], operator.outputs[0])
         return some(frame.with_columns({}).take(at[np.array(emitted, np.int64)]).with_columns(columns).select(live))
 
-    def _field_rows(self, operator: Aggregate, emitting: Frame, folds: Columns) -> tuple[dict[str, Column], Array]:
+    def _field_rows(
+        self, turn: Turn, operator: Aggregate, emitting: Frame, folds: Columns
+    ) -> tuple[dict[str, Column], Array]:
         """The output fields row by row, when their kernel could not do them, and the rows that have them."""
         values, at = self._each(
+            turn,
             operator.name,
             emitting,
             rows.rows(emitting.with_columns(folds), _fold_type(operator)),

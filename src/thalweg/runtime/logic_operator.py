@@ -110,7 +110,7 @@ class ProcessRun:
         assert isinstance(self.table, ObjectTable)
         by = self.operator.port_key(port) or ()
         keys = keys_of([frame.columns[n] for n in by], len(frame))
-        buckets = self.state.touch(keys, writes=True)
+        buckets = self.state.touch(self.operator.name, keys, writes=True)
         first = np.full(len(keys.distinct), len(frame), np.int64)
         np.minimum.at(first, keys.codes, np.arange(len(frame)))
         shown = frame.with_columns({n: frame.columns[n] for n in by}).take(first)
@@ -167,7 +167,7 @@ class ProcessRun:
         """Let every key act at a mark, or at the end (no time)."""
         assert self.state is not None
         assert isinstance(self.table, ObjectTable)
-        self.state.load_all()
+        self.state.load_all(self.operator.name)
         found: list[tuple[tuple[int, ...], int, int, tuple[Any, ...]]] = []
         for record in list(self.table.all()):
             due = getattr(record.logic, "due", INT64_MIN)

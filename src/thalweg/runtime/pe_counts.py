@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns, thread_time_ns
 from typing import TypeVar
 
+from thalweg.ir.pe_id import PeId
+
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Spent:
-    """A PE's nanoseconds: thread CPU time at work, and wall time that it waited for its input, for whoever takes its
+    """A PE's nanoseconds: thread CPU time at work, and wall time that it waited for its input, for the receiver of its
     output, and for the state store."""
 
     cpu_ns: int = 0
@@ -40,7 +42,7 @@ class Spent:
             self.cpu_ns += thread_time_ns() - began
 
     def arriving(self, items: Iterable[T]) -> Iterator[T]:
-        """The items; what they let us wait is input wait."""
+        """The items; the time until each arrives is input wait."""
         began = perf_counter_ns()
         for item in items:
             self.input_wait_ns += perf_counter_ns() - began
@@ -49,7 +51,7 @@ class Spent:
         self.input_wait_ns += perf_counter_ns() - began
 
     def leaving(self, items: Iterable[T]) -> Iterator[T]:
-        """The items; how long their taker lets us wait is output wait."""
+        """The items; the time until the receiver takes the next one is output wait."""
         for item in items:
             began = perf_counter_ns()
             yield item
@@ -62,7 +64,7 @@ class Counts:
 
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
-    spent: dict[str, Spent] = field(default_factory=dict)
+    spent: dict[PeId, Spent] = field(default_factory=dict)
 
     def send(self, operator: str, port: int, tuples: int) -> None:
         self.sent[operator, port] = self.sent.get((operator, port), 0) + tuples
@@ -70,8 +72,8 @@ class Counts:
     def skip(self, operator: str, tuples: int = 1) -> None:
         self.skipped[operator] = self.skipped.get(operator, 0) + tuples
 
-    def of_pe(self, name: str) -> Spent:
-        return self.spent.setdefault(name, Spent())
+    def of_pe(self, pe: PeId) -> Spent:
+        return self.spent.setdefault(pe, Spent())
 
     def add(self, other: Counts) -> None:
         for stream, tuples in other.sent.items():

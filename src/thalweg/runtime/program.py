@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from thalweg.errors import Where
-from thalweg.ir.operators import (
-    Operator,
-)
+from thalweg.ir.operators import Operator
+from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Route
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.ir.user_tracebacks import Raised, raised_in, run_generated
+from thalweg.ir.user_tracebacks import Raised, raised_in
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
+
+# What a bracket is around: the call of an operator, the kernel of a chain of operators, or sending to a wire.
+Bracket = tuple[str, ...] | int
 
 
 @dataclass(frozen=True)
 class Program:
     """A compiled PE, as it travels to its worker. The fingerprint names its source text."""
 
-    name: str
+    id: PeId
     source: str
+    bracketed_source: str  # the segments again, with brackets around their calls
+    brackets: tuple[Bracket, ...]
     operators: Mapping[str, Operator]
     input_types: Mapping[str, tuple[TupleType, ...]]
     ranks: Mapping[str, int]
@@ -65,20 +68,8 @@ class Failure:
 
 @dataclass(slots=True)
 class Output:
-    """What a PE sends on: (wire, channel, frame); channel None: where it is."""
+    """What a PE made in one turn. Frames: (wire, channel, frame); channel None: where the PE is."""
 
     frames: list[tuple[int, int | None, Frame]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
-
-
-_compiled: dict[str, Callable[..., None]] = {}
-
-
-def compile_program(program: Program) -> Callable[..., None]:
-    """The `run` function of the generated module, compiled once per process."""
-    if program.fingerprint not in _compiled:
-        module: dict[str, Any] = {"__name__": f"thalweg_generated_{program.fingerprint}"}
-        run_generated(program.source, f"{program.name} {program.fingerprint}", module)
-        _compiled[program.fingerprint] = module["run"]
-    return _compiled[program.fingerprint]

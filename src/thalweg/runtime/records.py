@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from thalweg.errors import CheckpointError
@@ -12,7 +13,6 @@ from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
 from thalweg.runtime.key_ranks import key_rank
 from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
-from thalweg.runtime.program import Program
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ _MISSING = object()
 class StoredEntry(NamedTuple):
     """One key in a bucket. What is remembered is a pickle of its own: (values, rank, attributes).
 
-    So keys can be moved to other buckets by whoever has neither the program nor the user's classes, and no two keys
+    So keys can be moved to other buckets without the program and the user's classes, and no two keys
     share an object because they happened to be stored together.
     """
 
@@ -53,7 +53,6 @@ class ObjectTable:
 
     def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
         self.operator, self.types, self.resource = operator, types, resource
-        self.classes = classes_of(operator.logic)
         self.buckets: dict[int, dict[Any, Record]] = {}
 
     def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> Record:
@@ -90,9 +89,13 @@ class ObjectTable:
         template = self.operator.logic.__dict__
         return {n: v for n, v in logic.__dict__.items() if v is not template.get(n, _MISSING)}
 
+    @cached_property
+    def _classes(self) -> dict[str, type]:
+        return classes_of(self.operator.logic)
+
     def decode(self, bucket: int, data: memoryview) -> None:
         for key, version, blob in unpack_entries(data):
-            values, rank, attributes = loads(blob, self.types, self.classes)
+            values, rank, attributes = loads(blob, self.types, self._classes)
             logic = self._fresh()
             logic.__dict__.update(self._fitting(attributes, version))
             self.buckets.setdefault(bucket, {})[key] = Record(logic, values, rank, bucket)
@@ -111,23 +114,3 @@ class ObjectTable:
                 found=str(error),
                 hint="write `upgrade(self, attributes, version)`, or start anew with another --checkpoint",
             ) from None
-
-
-_resources: dict[tuple[str, str], tuple[Logic, Any]] = {}  # by start and operator
-
-
-def resource_of(program: Program, operator: Process) -> Any:
-    """What `setup` made for this operator in this worker, at this start: workers may live on into the next one, whose
-    `setup` may say something else."""
-    place = program.start, operator.name
-    if place not in _resources:
-        _resources[place] = operator.logic, operator.logic.setup()
-    return _resources[place][1]
-
-
-def close_resources(programs: Iterable[Program]) -> None:
-    """Give back what `setup` made for these programs in this worker."""
-    for place in [(program.start, name) for program in programs for name in program.operators]:
-        if place in _resources:
-            logic, resource = _resources.pop(place)
-            logic.close(resource)

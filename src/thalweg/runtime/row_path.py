@@ -1,7 +1,7 @@
 """The row path: an operator's own function, tuple by tuple, and what becomes of tuples on which it fails.
 
-A tuple that fails is recorded, not raised: the engine reports the failure at the least position, which may lie on
-another channel.
+A tuple that fails is recorded in the turn, not raised: the engine reports the failure at the least position, which may
+be on another channel.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.ir.operators import (
-    DEAD_LETTER,
-    Operator,
-)
+from thalweg.ir.operators import DEAD_LETTER, Operator
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
 from thalweg.runtime.columns import Array, Column
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.kernels import Fallback
-from thalweg.runtime.program import Failure, Output, Program
+from thalweg.runtime.program import Failure, Program
+from thalweg.runtime.resources import Resources
+from thalweg.runtime.turn import Turn
 
 Columns = Mapping[str, Column]
 VectorFunction = Callable[[Columns, int], Any]
@@ -29,10 +28,8 @@ VectorFunction = Callable[[Columns, int], Any]
 class RowPath:
     """What the operators of a PE need when their kernel cannot do a frame."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.output = Output()
-        self._letters: dict[str, list[Frame]] = {}
+    def __init__(self, program: Program, resources: Resources) -> None:
+        self.program, self.resources = program, resources
 
     def _vector(self, function: VectorFunction | None, frame: Frame) -> Any:
         if function is None:
@@ -47,9 +44,11 @@ class RowPath:
         function: Callable[[Any], Any] = operator.function.callable
         return function
 
-    def _looped(self, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]) -> tuple[list[Any], Array]:
+    def _looped(
+        self, turn: Turn, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]
+    ) -> tuple[list[Any], Array]:
         """What a loop makes of the frame's tuples, part by part, and the rows that gave it. A loop ends at the first
-        tuple that fails; where the operator's policy is to go on without it, another one starts behind it."""
+        tuple that fails; where the operator's policy is to go on without it, another one starts after it."""
         parts: list[Any] = []
         kept: list[Array] = []
         start, going = 0, True
@@ -58,21 +57,21 @@ class RowPath:
             parts.append(part)
             kept.append(np.arange(start, start + done))
             start += done + 1
-            going = error is not None and self._fail(name, frame, start - 1, error) and start < len(frame)
+            going = error is not None and self._fail(turn, name, frame, start - 1, error) and start < len(frame)
         return parts, np.concatenate(kept)
 
-    def _rows(self, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
+    def _rows(self, turn: Turn, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
         """The converted results of the operator's function, and the rows that gave them."""
         function = self._function(name)
         return self._each(
-            name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
+            turn, name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
         )
 
     def _each(
-        self, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]
+        self, turn: Turn, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]
     ) -> tuple[list[Any], Array]:
         """The results of a step on each item, and the rows that gave them: failed tuples are left out, and unless the
-        operator's policy is to go on without them, all tuples behind the first that failed."""
+        operator's policy is to go on without them, all tuples after the first that failed."""
         results: list[Any] = []
         failed: list[int] = []
         for index, item in enumerate(items):
@@ -80,42 +79,38 @@ class RowPath:
                 results.append(step(item))
             except Exception as error:  # whatever a user's function raises belongs to its tuple
                 failed.append(index)
-                if not self._fail(name, frame, index, error):
+                if not self._fail(turn, name, frame, index, error):
                     break
         if not failed:
             return results, np.arange(len(results))
         return results, np.delete(np.arange(len(results) + len(failed)), failed)
 
-    def _fail(self, name: str, frame: Frame, index: int, error: Exception) -> bool:
-        """Do with a failed tuple what the operator's policy says; whether to go on."""
+    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> bool:
+        """Apply the operator's policy to a failed tuple; whether to go on."""
         operator = self.program.operators[name]
         row = frame.window(index, index + 1)
         (shown,) = rows.rows(row, self.program.input_types[name][0])
-        return self._failed(operator, frame.order_key(index), error, repr(shown))
+        return self._failed(turn, operator, frame.order_key(index), error, repr(shown))
 
-    def _failed(self, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str) -> bool:
-        """The same for whatever failed there."""
+    def _failed(self, turn: Turn, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str) -> bool:
+        """The same for anything that failed in an operator: a tuple, a mark or the end."""
         match operator.on_error:
             case "skip":
-                self.output.counts.skip(operator.name)
+                turn.output.counts.skip(operator.name)
             case "dead_letter":
                 message = f"{type(error).__name__}: {error}"
                 columns = rows.columns_of([(operator.name, message, shown)], DEAD_LETTER)
                 letter = Frame(np.full(1, order_key[0], np.int64), order_key[1:], columns)
-                self._letters.setdefault(operator.name, []).append(letter)
+                turn.put_letters(operator.name, letter)
             case _:
                 rank = self.program.ranks[operator.name]
-                self.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, shown))
+                turn.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, shown))
                 return False
         return True
 
-    def put_letters(self, name: str, letters: Frame) -> None:
-        """What a source read in place of tuples."""
-        self._letters.setdefault(name, []).append(letters)
-
-    def dead_letters(self, name: str, width: int) -> Frame | None:
+    def dead_letters(self, turn: Turn, name: str, width: int) -> Frame | None:
         """The tuples on which an operator failed, as its last output port gives them."""
-        found = self._letters.pop(name, [])
+        found = turn.letters.pop(name, [])
         return join_frames([f.padded(width) for f in found]) if found else None
 
 

@@ -7,7 +7,8 @@ or, of operators written in Python, a pickled list of keys (`records.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -40,7 +41,7 @@ def write_batch(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def pack_bucket(parts: Sequence[tuple[str, bytes]]) -> bytes:
+def pack_bucket(parts: Sequence[tuple[str, bytes | memoryview]]) -> bytes:
     """A bucket of these operators' parts."""
     header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
     return b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)])
@@ -127,66 +128,92 @@ class Stored(Protocol):
 
 
 class State:
-    """The state of one PE on one channel during one epoch: tables filled from buckets as keys appear."""
+    """The state of one PE on one channel during one epoch: tables filled from buckets as keys appear.
+
+    A bucket is read from the store once; each operator's part of it is decoded when that operator first needs it. So an
+    operator's table changes only while the operator runs, and operators in different segments do not meet in a table.
+    """
 
     def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Stored]) -> None:
         self.store, self.buckets, self.tables = store, buckets, tables
-        self.loaded: set[int] = set()
         self.dirty: set[int] = set()
+        self._loaded: dict[str, set[int]] = {name: set() for name in tables}
+        self._parts: dict[int, dict[str, memoryview]] = {}  # of the buckets that were read, as they are stored
         self._times: dict[str, int] | None = None
         self._stored_times = b""
+        self._reading = Lock()  # of the store, which segments in different threads share
 
     def times(self) -> dict[str, int]:
         """The event time at each operator that takes marks; every channel keeps it for itself."""
-        if self._times is None:
-            self._stored_times = self.store.get(TIMES) or b"{}"
-            self._times = json.loads(self._stored_times)
+        with self._reading:
+            if self._times is None:
+                self._stored_times = self.store.get(TIMES) or b"{}"
+                self._times = json.loads(self._stored_times)
         return self._times
 
     def rows(self, operator: str, keys: Keys, *, writes: bool) -> tuple[Table, Array, Array]:
         """The operator's table, the row of each distinct key (-1: none yet), and the keys' buckets."""
-        buckets = self.touch(keys, writes=writes)
+        buckets = self.touch(operator, keys, writes=writes)
         table = self.tables[operator]
         assert isinstance(table, Table)
         return table, table.find(keys.distinct), buckets
 
-    def touch(self, keys: Keys, *, writes: bool) -> Array:
-        """Load the buckets of these keys; the bucket of each distinct key."""
+    def touch(self, operator: str, keys: Keys, *, writes: bool) -> Array:
+        """Load the operator's part of the buckets of these keys; the bucket of each distinct key."""
         buckets = buckets_of(keys.distinct, self.buckets)
         touched = np.unique(buckets).tolist()
-        for bucket in touched:
-            self._load(bucket)
+        self._load(operator, touched)
         if writes:
             self.dirty.update(touched)
         return buckets
 
-    def load_all(self) -> None:
-        for bucket in range(self.buckets):
-            self._load(bucket)
+    def load_all(self, operator: str) -> None:
+        """Load everything that is stored of an operator."""
+        self._load(operator, range(self.buckets))
 
-    def _load(self, bucket: int) -> None:
-        if bucket in self.loaded:
-            return
-        self.loaded.add(bucket)
-        data = self.store.get(bucket)
-        if data is None:
-            return
-        view = memoryview(data)
-        size = int.from_bytes(view[:4], "little")
-        header = json.loads(bytes(view[4 : 4 + size]))
-        if header["version"] != STATE_VERSION:
-            raise CheckpointError(
-                "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
-            )
-        start = 4 + size
-        for operator, length in header["operators"]:
-            self.tables[operator].decode(bucket, view[start : start + length])
-            start += length
+    def _load(self, operator: str, buckets: Iterable[int]) -> None:
+        loaded = self._loaded[operator]
+        for bucket in buckets:
+            if bucket not in loaded:
+                loaded.add(bucket)
+                part = self._stored(bucket).get(operator)
+                if part is not None:
+                    self.tables[operator].decode(bucket, part)
+
+    def _stored(self, bucket: int) -> Mapping[str, memoryview]:
+        """The parts of a bucket by operator, as they are in the store."""
+        with self._reading:
+            if bucket not in self._parts:
+                data = self.store.get(bucket)
+                self._parts[bucket] = {} if data is None else _unpacked(data)
+            return self._parts[bucket]
 
     def commit(self) -> None:
         """Write the dirty buckets back."""
         for bucket in sorted(self.dirty):
-            self.store.put(bucket, pack_bucket([(name, table.encode(bucket)) for name, table in self.tables.items()]))
+            self.store.put(bucket, pack_bucket([(name, self._part(name, bucket)) for name in self.tables]))
         self.dirty.clear()
         if self._times is not None and (times := json.dumps(self._times).encode()) != self._stored_times:
             self.store.put(TIMES, times)
+
+    def _part(self, operator: str, bucket: int) -> bytes | memoryview:
+        """An operator's part of a dirty bucket. What it did not load, it did not change."""
+        if bucket not in self._loaded[operator] and (stored := self._stored(bucket).get(operator)) is not None:
+            return stored
+        return self.tables[operator].encode(bucket)
+
+
+def _unpacked(data: bytes) -> dict[str, memoryview]:
+    view = memoryview(data)
+    size = int.from_bytes(view[:4], "little")
+    header = json.loads(bytes(view[4 : 4 + size]))
+    if header["version"] != STATE_VERSION:
+        raise CheckpointError(
+            "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
+        )
+    parts: dict[str, memoryview] = {}
+    start = 4 + size
+    for operator, length in header["operators"]:
+        parts[operator] = view[start : start + length]
+        start += length
+    return parts

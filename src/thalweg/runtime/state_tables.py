@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from thalweg.ir.operators import Aggregate, Join, Process
 from thalweg.runtime import aggregate, join
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.program import Program
-from thalweg.runtime.records import ObjectTable, resource_of
+from thalweg.runtime.records import ObjectTable
+from thalweg.runtime.resources import Resources
 from thalweg.runtime.state import Stored
 
 
-def tables_of(program: Program) -> dict[str, Stored]:
-    made: dict[str, Stored] = {}
-    for name, operator in program.operators.items():
-        if isinstance(operator, Aggregate):
-            (tuple_type,) = program.input_types[name]
-            made[name] = aggregate.make_table(operator, [tuple_type.kind(n) for n in operator.window.by])
-        elif isinstance(operator, Join):
-            made[name] = join.make_table(program.tables[name])
-        elif isinstance(operator, Process) and operator.by is not None:
-            inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
-            types = type_table([*program.input_types[name], *operator.outputs, *inner])
-            made[name] = ObjectTable(operator, types, resource_of(program, operator))
-    return made
+class TableMaker:
+    """Makes the empty tables of an epoch. What they need of the program is worked out once."""
+
+    def __init__(self, program: Program, resources: Resources) -> None:
+        self._makers: dict[str, Callable[[], Stored]] = {}
+        for name, operator in program.operators.items():
+            if isinstance(operator, Aggregate):
+                self._makers[name] = _aggregate(program, operator)
+            elif isinstance(operator, Join):
+                self._makers[name] = _join(program, operator)
+            elif isinstance(operator, Process) and operator.by is not None:
+                self._makers[name] = _process(program, operator, resources)
+
+    def make(self) -> Mapping[str, Stored]:
+        return {name: make() for name, make in self._makers.items()}
+
+
+def _aggregate(program: Program, operator: Aggregate) -> Callable[[], Stored]:
+    (tuple_type,) = program.input_types[operator.name]
+    kinds = [tuple_type.kind(n) for n in operator.window.by]
+    return lambda: aggregate.make_table(operator, kinds)
+
+
+def _join(program: Program, operator: Join) -> Callable[[], Stored]:
+    columns = program.tables[operator.name]
+    return lambda: join.make_table(columns)
+
+
+def _process(program: Program, operator: Process, resources: Resources) -> Callable[[], Stored]:
+    inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
+    types = type_table([*program.input_types[operator.name], *operator.outputs, *inner])
+    return lambda: ObjectTable(operator, types, resources.of(operator))

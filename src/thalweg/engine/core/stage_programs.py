@@ -1,4 +1,4 @@
-"""What every engine does with the programs of a stage; only transport and state differ."""
+"""What every engine does with the PEs of a stage; only transport and state differ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from thalweg.engine.inputs.beacon import BeaconError
 from thalweg.engine.inputs.readers import InputReader, read_piece
 from thalweg.engine.storage.log import Piece
 from thalweg.errors import TupleError, redacted
-from thalweg.runtime.container import Container
 from thalweg.runtime.frame import Frame, decode, encode
+from thalweg.runtime.order import merge
+from thalweg.runtime.pe import PE
 from thalweg.runtime.pe_counts import Counts
-from thalweg.runtime.program import Failure, Output, Program
+from thalweg.runtime.program import Failure, Output
 from thalweg.runtime.state import BucketStore
+from thalweg.runtime.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A frame on its way: its channel and its wire. Whoever only passes it on leaves it sealed."""
+    """A frame on its way: its channel and its wire. A PE that only passes it on leaves it sealed."""
 
     channel: int
     wire: int
@@ -37,86 +39,87 @@ class Parcel:
 
 @dataclass(slots=True)
 class Passed:
-    """Failures found on the way, and what was counted; they travel beside the parcels."""
+    """Failures found on the way, and what was counted; they travel next to the parcels."""
 
     failures: list[Failure] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
 
 def run_source_pe(
-    program: Program, readers: dict[str, InputReader], pieces: Sequence[Piece], channel: int, passed: Passed
+    pe: PE, readers: Mapping[str, InputReader], pieces: Sequence[Piece], passed: Passed
 ) -> Iterator[Parcel]:
     """The first PE of stage 0, over the pieces that one task reads."""
-    spent = passed.counts.of_pe(program.name)
+    spent = passed.counts.of_pe(pe.program.id)
     try:
         for piece in pieces:
             source = piece.chunk.source
-            read = iter(read_piece(readers[source], piece, program.frame_rows))
+            read = iter(read_piece(readers[source], piece, pe.program.frame_rows))
             while True:
                 with spent.working():
                     if (found := next(read, None)) is None:
                         break
-                    container = Container(program)
+                    turn = Turn({} if found.tuples is None else {source: found.tuples})
                     if found.letters is not None:
-                        container.put_letters(source, found.letters)
-                    container.run_sources({} if found.tuples is None else {source: found.tuples})
-                yield from sent(container.output, channel, passed)
+                        turn.put_letters(source, found.letters)
+                    pe.run(turn)
+                yield from sent(turn.output, pe.channel, passed)
                 if found.left_out:
                     passed.counts.skip(source, found.left_out)
     except BeaconError as error:
         passed.failures.append(error.failure)
 
 
-def run_fed(program: Program, fed: Mapping[str, Frame], base: int, channel: int, passed: Passed) -> Iterator[Parcel]:
+def run_fed(pe: PE, fed: Mapping[str, Frame], base: int, passed: Passed) -> Iterator[Parcel]:
     """The first PE of stage 0, over what the epoch before fed back. It comes before the epoch's own tuples."""
     before = 0
     for name, frame in reversed(list(fed.items())):
         before += len(frame)
-        with passed.counts.of_pe(program.name).working():
-            container = Container(program)
+        with passed.counts.of_pe(pe.program.id).working():
             positions = np.arange(base - before, base - before + len(frame))
-            container.run_sources({name: Frame(positions, (), frame.columns)})
-        yield from sent(container.output, channel, passed)
+            output = pe.run(Turn({name: Frame(positions, (), frame.columns)}))
+        yield from sent(output, pe.channel, passed)
 
 
-def run_stateless_pe(program: Program, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
-    """A PE without state, over the parcels of a channel, each by itself."""
-    spent = passed.counts.of_pe(program.name)
+def run_stateless_pe(pe: PE, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
+    """A PE without state, over the parcels of a channel, each by itself: order between frames does not matter to it."""
+    program = pe.program
+    spent = passed.counts.of_pe(program.id)
     for parcel in parcels:
         if parcel.wire in program.consumes:
             with spent.working():
-                container = Container(program)
-                container.run_frame(parcel.wire, parcel.frame)
-            yield from sent(container.output, parcel.channel, passed)
+                output = pe.run(Turn({parcel.wire: parcel.frame}))
+            yield from sent(output, parcel.channel, passed)
         if parcel.wire in program.forwards:
             yield parcel
 
 
 def run_stateful_pe(
-    program: Program,
-    channel: int,
-    parcels: Iterable[Parcel],
-    store: BucketStore,
-    passed: Passed,
-    end: int | None = None,
+    pe: PE, parcels: Iterable[Parcel], store: BucketStore, passed: Passed, end: int | None = None
 ) -> Iterator[Parcel]:
-    """The PE with state behind an exchange, over all parcels of one channel in one epoch. `end`: where the end is."""
+    """The PE with state after an exchange, over all parcels of its channel in one epoch, merged into the order of their
+    keys. `end`: the position of the end, in the final epoch."""
+    program = pe.program
     arrived: dict[int, list[Frame]] = {}
-    spent = passed.counts.of_pe(program.name)
+    spent = passed.counts.of_pe(program.id)
     for parcel in parcels:
         if parcel.wire in program.consumes:
             with spent.working():
                 arrived.setdefault(parcel.wire, []).append(parcel.frame)
         if parcel.wire in program.forwards:
             yield parcel
+    outputs: list[Output] = []
     with spent.working():
-        container = Container(program, store)
-        container.run_epoch(arrived, end)
-    yield from sent(container.output, channel, passed)
+        merged = {wire: frame for wire, frames in arrived.items() if (frame := merge(frames)) is not None}
+        if merged or end is not None:
+            state = pe.open_state(store)
+            outputs = pe.run_merged(merged, state, end)
+            state.commit()
+    for output in outputs:
+        yield from sent(output, pe.channel, passed)
 
 
 def sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
-    """What a PE made, as parcels; what it says beside them goes to `passed`."""
+    """What a PE made in a turn, as parcels; failures and counts go to `passed`."""
     passed.failures += output.failures
     passed.counts.add(output.counts)
     for wire, to, frame in output.frames:

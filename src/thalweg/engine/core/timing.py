@@ -32,8 +32,7 @@ class Laps:
 
     def parts(self, total: float) -> dict[str, float]:
         """All parts, with what is left of the total."""
-        rest = max(0.0, total - sum(self.seconds.values()))
-        return rounded({**self.seconds, "other": rest})
+        return {**self.seconds, "other": max(0.0, total - sum(self.seconds.values()))}
 
 
 def rounded(seconds: Mapping[str, float]) -> dict[str, float]:

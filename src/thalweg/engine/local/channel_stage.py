@@ -1,4 +1,4 @@
-"""One stage behind an exchange, on one channel, during one epoch."""
+"""One stage after an exchange, on one channel, during one epoch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateless_pe, sent
 from thalweg.engine.local.buckets import Buckets, EpochBuckets
 from thalweg.engine.local.messages import END, Part
-from thalweg.runtime.container import Container
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import merge
 from thalweg.runtime.ordering.mergers import Pulse
 from thalweg.runtime.ordering.wires import WiresMerger
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe import PE
+from thalweg.runtime.program import Output, Program
+from thalweg.runtime.state import State
 
 AtWork = Callable[[Program | None], None]  # told which PE runs, and None when it has
 
@@ -20,24 +21,24 @@ AtWork = Callable[[Program | None], None]  # told which PE runs, and None when i
 class StageRun:
     """The merger, the PE with state over slice after slice, then the PEs without.
 
-    The final epoch is not run slice by slice: what operators say at the end comes between tuples that are on their way.
+    The final epoch is not run slice by slice: what operators emit at the end comes between tuples that are on their
+    way.
     """
 
     def __init__(
         self,
-        programs: Sequence[Program],
-        channel: int,
+        pes: Sequence[PE],
         merger: WiresMerger,
         committed: Buckets,
         passed: Passed,
         end: int | None,
         at_work: AtWork,
     ) -> None:
-        self.first, *self.others = programs
-        self.channel, self.merger, self.passed, self.end = channel, merger, passed, end
+        self.first, *self.others = pes
+        self.merger, self.passed, self.end = merger, passed, end
         self.store = EpochBuckets(committed)
         self.at_work = at_work
-        self.container: Container | None = None
+        self.state: State | None = None  # once there is something to run
         self.broken = False
 
     def arrive(self, part: Part) -> None:
@@ -49,45 +50,44 @@ class StageRun:
         return self.merger.ready and (self.end is None or least == END)
 
     def run(self) -> tuple[list[Parcel], int]:
-        """What the stage makes of all that can go, and the pulse behind it."""
+        """What the stage makes of all that can go, and the pulse after it."""
         slice = self.merger.take()
         if self.broken:
             return [], slice.pulse.position
-        found = [Parcel(self.channel, w, frame) for w, frame in slice.frames.items() if w in self.first.forwards]
-        consumed = {w: frame for w, frame in slice.frames.items() if w in self.first.consumes}
+        program, channel = self.first.program, self.first.channel
+        found = [Parcel(channel, w, frame) for w, frame in slice.frames.items() if w in program.forwards]
+        consumed = {w: frame for w, frame in slice.frames.items() if w in program.consumes}
         is_end = slice.pulse.position == END
-        if consumed or (is_end and (self.container is not None or self.end is not None)):
+        if consumed or (is_end and (self.state is not None or self.end is not None)):
             found += self._run_first(consumed, is_end)
-        return self._run_others(found), slice.pulse.position
+        return run_in_turn(self.others, found, self.passed, self.at_work), slice.pulse.position
 
     def _run_first(self, consumed: Mapping[int, Frame], is_end: bool) -> list[Parcel]:
-        self.at_work(self.first)
-        with self.passed.counts.of_pe(self.first.name).working():
-            if self.container is None:
-                self.container = Container(self.first, self.store)
+        pe, outputs = self.first, list[Output]()
+        self.at_work(pe.program)
+        with self.passed.counts.of_pe(pe.program.id).working():
+            if self.state is None:
+                self.state = pe.open_state(self.store)
             if consumed or self.end is not None:
-                self.container.run_part(consumed, self.end)
+                outputs = pe.run_merged(consumed, self.state, self.end)
             if is_end:
-                self.container.commit()
+                self.state.commit()
         self.at_work(None)
-        return list(sent(self.container.taken(), self.channel, self.passed))
-
-    def _run_others(self, parcels: list[Parcel]) -> list[Parcel]:
-        return run_in_turn(self.others, parcels, self.passed, self.at_work)
+        return [parcel for output in outputs for parcel in sent(output, pe.channel, self.passed)]
 
 
-def run_in_turn(programs: Sequence[Program], parcels: list[Parcel], passed: Passed, at_work: AtWork) -> list[Parcel]:
+def run_in_turn(pes: Sequence[PE], parcels: list[Parcel], passed: Passed, at_work: AtWork) -> list[Parcel]:
     """PEs without state, one after the other: when a process dies, it is known in which."""
-    for program in programs:
-        at_work(program)
-        parcels = list(run_stateless_pe(program, parcels, passed))
+    for pe in pes:
+        at_work(pe.program)
+        parcels = list(run_stateless_pe(pe, parcels, passed))
         at_work(None)
     return parcels
 
 
 def by_channel(parcels: Sequence[Parcel], channels: int) -> list[dict[int, Frame]]:
     """For each channel one frame per wire. Merged, because PEs run frame by frame: what two frames of one stretch of
-    positions became may lie in any order, and mergers want a channel's tuples in theirs."""
+    positions became may be in any order, and mergers need a channel's tuples in theirs."""
     found: list[dict[int, list[Frame]]] = [{} for _ in range(channels)]
     for parcel in parcels:
         found[parcel.channel].setdefault(parcel.wire, []).append(parcel.frame)

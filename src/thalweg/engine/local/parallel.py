@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
@@ -58,8 +58,9 @@ class ParallelEngine(LocalEngine):
         *,
         workers: Workers | None = None,
         options: ParallelOptions | None = None,
+        cuts: Collection[str] = (),
     ) -> None:
-        super().__init__(plan, state)
+        super().__init__(plan, state, cuts=cuts)
         self.channels = plan.channels
         self.options = options or ParallelOptions()
         self.own = workers is None

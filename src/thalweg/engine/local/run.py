@@ -1,24 +1,28 @@
-"""Run a plan on the local engine: its loop over epochs."""
+"""Run a plan on the local engine: one epoch after the other."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 
-from thalweg.engine.core.run import RunOptions, RunResult, Watch, opened, result
-from thalweg.engine.core.timing import Laps, rounded, timed
+from thalweg.engine.core.epoch_loop import follow, run_epoch
+from thalweg.engine.core.report_builder import Measures
+from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
+from thalweg.engine.core.timing import Laps
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feedback import stored_feedback
 from thalweg.engine.inputs.feeders import feeding
-from thalweg.engine.inputs.retention import Retention
 from thalweg.engine.inputs.spark_only import check_without_spark
 from thalweg.engine.local.buckets import Buckets
 from thalweg.engine.local.parallel import ParallelEngine
 from thalweg.engine.local.serial import LocalEngine
-from thalweg.engine.sinks.writers import write_epoch
 from thalweg.engine.storage.checkpoint import EpochReport, LocalState
-from thalweg.engine.storage.report import Tally, operator_counts, pe_times
+from thalweg.engine.storage.log import Epoch
 from thalweg.ir.plan import PhysicalPlan
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.pe_counts import Counts
 
 
 def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
@@ -29,7 +33,6 @@ def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: 
 
 
 def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
-    """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
     check_without_spark(plan.graph)
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
@@ -42,54 +45,76 @@ def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResul
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
         engine = stack.enter_context(closing(_engine(plan, state, options)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools, options.interval_s)
-        tally = Tally()
-        retention = Retention(run.checkpoint, sources, options.keep_epochs)
-        loops = [loop.name for loop in plan.graph.loops]
-        ended = False
-        while not ended and not options.stop.requested:
-            laps = Laps()
-            fed = stored_feedback(run.checkpoint.feedback, loops, number - 1)
-            with laps.part("cut"):
-                logged = run.checkpoint.log.get(number)
-                epoch = logged or cutter.next_epoch(closing=not options.follow, idle=bool(fed))
-            if epoch is None and cutter.ended:  # killed between the final epoch's commit and the mark
-                ended = True
-                break
-            if epoch is None:
-                check_feeders()
-                options.stop.sleep(cutter.wait_s)
-                continue
-            options.stop.epoch, sinks = number, Laps()
-            with laps.part("run"):
-                frames = engine.run_epoch(epoch, fed)
-            with laps.part("commit"):
-                snapshots.save(number, engine.state)
-            with laps.part("sinks"):
-                out = write_epoch(timed(run.sinks, sinks), number, frames, final=epoch.final)
-            with laps.part("commit"):
-                snapshots.commit(number)
-            seconds = laps.elapsed()
-            report = EpochReport(
-                number,
-                epoch.final,
-                epoch.tuples,
-                out,
-                round(seconds, 6),
-                cutter.backlog(),
-                operators=operator_counts(plan.graph, engine.counts, epoch),
-                pes=pe_times(engine.counts.spent),
-                parts=laps.parts(seconds),
-                sinks=rounded(sinks.seconds),
-                state_bytes=sum(len(data) for held in engine.state.values() for data in held.values()),
-            )
-            run.checkpoint.report(report)
-            tally.add(report)
-            options.stop.epoch = None
-            run.show(number, options)
-            watch(report)
-            retention.committed(number)
-            number += 1
-            ended = epoch.final
-        if ended:
+        epochs = _Epochs(run, options, engine, cutter, snapshots, check_feeders, number)
+        tally = follow(plan.graph, run, options, watch, epochs.reports())
+        if epochs.ended:
             run.checkpoint.mark_ended()
-        return result(plan, run, tally, time.monotonic() - started, stopped=not ended)
+        return result(plan, run, tally, time.monotonic() - started, stopped=not epochs.ended)
+
+
+@dataclass(slots=True)
+class _Epochs:
+    """The epochs from `number` on, until the final one or a stop."""
+
+    run: Opened
+    options: RunOptions
+    engine: LocalEngine
+    cutter: EpochCutter
+    snapshots: LocalState
+    check_feeders: Callable[[], None]
+    number: int
+    ended: bool = False
+
+    def reports(self) -> Generator[EpochReport, None, None]:
+        checkpoint, stop, graph = self.run.checkpoint, self.options.stop, self.engine.plan.graph
+        loops = [loop.name for loop in graph.loops]
+        while not self.ended and not stop.requested:
+            laps = Laps()
+            fed = stored_feedback(checkpoint.feedback, loops, self.number - 1)
+            with laps.part("cut"):
+                logged = checkpoint.log.get(self.number)
+                epoch = logged or self.cutter.next_epoch(closing=not self.options.follow, idle=bool(fed))
+            if epoch is None and self.cutter.ended:  # killed between the final epoch's commit and the mark
+                self.ended = True
+            elif epoch is None:
+                self.check_feeders()
+                stop.sleep(self.cutter.wait_s)
+            else:
+                stop.epoch = self.number
+                work = _LocalEpoch(self.engine, self.snapshots, self.cutter, epoch, fed)
+                yield run_epoch(work, graph, checkpoint, self.run.sinks, epoch, laps)
+                self.number += 1
+                self.ended = epoch.final
+
+
+@dataclass(slots=True)
+class _LocalEpoch:
+    """One epoch: its state is a snapshot, its commit the snapshot's number."""
+
+    engine: LocalEngine
+    snapshots: LocalState
+    cutter: EpochCutter
+    epoch: Epoch
+    fed: Mapping[str, Frame]
+    made: Mapping[str, Frame | None] = field(default_factory=dict)
+
+    def run(self) -> None:
+        self.made = self.engine.run_epoch(self.epoch, self.fed)
+
+    def save(self) -> None:
+        self.snapshots.save(self.epoch.number, self.engine.state)
+
+    def frames(self, laps: Laps) -> Mapping[str, Frame | None]:
+        return self.made
+
+    def commit(self) -> None:
+        self.snapshots.commit(self.epoch.number)
+
+    def measures(self, laps: Laps) -> Measures:
+        seconds = laps.elapsed()
+        kept = sum(len(data) for held in self.engine.state.values() for data in held.values())
+        return Measures(seconds, laps.parts(seconds), self.cutter.backlog(), kept)
+
+    @property
+    def counts(self) -> Counts:
+        return self.engine.counts

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.codegen.pe import compile_plan
+from thalweg.engine.core.living_pes import LivingPEs
 from thalweg.engine.core.stage_programs import (
     Parcel,
     Passed,
@@ -25,15 +26,18 @@ from thalweg.ir.plan import PhysicalPlan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import gather
 from thalweg.runtime.pe_counts import Counts
-from thalweg.runtime.records import close_resources
 
 
 class LocalEngine:
-    """A plan at work. `state` is everything it remembers: (stage, channel) to buckets."""
+    """A plan at work. `state` is everything it remembers: (stage, channel) to buckets. `cuts`: operators with which a
+    new segment begins."""
 
-    def __init__(self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
+    def __init__(
+        self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None, *, cuts: Collection[str] = ()
+    ) -> None:
         self.plan = plan
-        self.programs = compile_plan(plan)
+        self.programs = compile_plan(plan, cuts)
+        self.pes = LivingPEs()
         live = live_attributes(plan.graph)
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
         self.ordered = ordered_sinks(plan.graph)
@@ -65,17 +69,18 @@ class LocalEngine:
         first, *others = self.programs[0]
         parcels: list[Parcel] = []
         for channel, pieces in enumerate(epoch.spread(1 if self.plan.reads_in_one else self.plan.channels)):
-            sent = run_source_pe(first, self.readers, pieces, channel, passed)
+            pe = self.pes.of(first, channel)
+            sent = run_source_pe(pe, self.readers, pieces, passed)
             if channel == 0:
-                sent = chain(run_fed(first, fed, epoch.base, channel, passed), sent)
+                sent = chain(run_fed(pe, fed, epoch.base, passed), sent)
             for program in others:
-                sent = run_stateless_pe(program, sent, passed)
+                sent = run_stateless_pe(self.pes.of(program, channel), sent, passed)
             parcels += sent
         return parcels
 
     def close(self) -> None:
         """Give back what operators made in `setup`."""
-        close_resources(program for stage in self.programs for program in stage)
+        self.pes.close()
 
     def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
         """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""
@@ -98,8 +103,8 @@ class LocalEngine:
         for channel in range(self.plan.channels):
             store = stores[stage, channel] = EpochBuckets(self.state.get((stage, channel), {}))
             mine = [p for p in parcels if p.channel == channel]
-            sent = run_stateful_pe(first, channel, mine, store, passed, end)
+            sent = run_stateful_pe(self.pes.of(first, channel), mine, store, passed, end)
             for program in others:
-                sent = run_stateless_pe(program, sent, passed)
+                sent = run_stateless_pe(self.pes.of(program, channel), sent, passed)
             result += sent
         return result

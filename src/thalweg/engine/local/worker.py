@@ -1,21 +1,24 @@
 """A worker: one channel of every stage, as a machine that messages drive.
 
-It starts nothing and waits for nothing. Whoever drives it hands it what arrives (`receive`) and, when nothing has, lets
-it do a piece of work (`work`); both give the messages that are to be sent. A process does that in a loop
-(`process.py`), tests do it with many workers at once, in any order.
+It starts nothing and waits for nothing. Its driver hands it what arrives (`receive`) and, when nothing has, lets it do
+a piece of work (`work`); both return the messages that are to be sent. A process does that in a loop
+(`worker_process.py`), tests do it with many workers at once, in any order.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
+from thalweg.engine.core.living_pes import LivingPEs
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_fed, run_source_pe
 from thalweg.engine.local.blocks import Block, blocks_of
 from thalweg.engine.local.buckets import Buckets
 from thalweg.engine.local.channel_stage import AtWork, StageRun, by_channel, run_in_turn
 from thalweg.engine.local.messages import DRIVER, END, Begin, Done, Go, Job, Load, Part, Sent, ToWorker, Trouble
 from thalweg.runtime.ordering.wires import WiresMerger
-from thalweg.runtime.records import close_resources
+from thalweg.runtime.pe import PE
+from thalweg.runtime.program import Program
 
 
 class Worker:
@@ -24,15 +27,17 @@ class Worker:
     def __init__(self, channel: int, at_work: AtWork = lambda program: None) -> None:
         self.channel, self.at_work = channel, at_work
         self.job: Job | None = None
+        self.pes = LivingPEs()
         self.state: dict[int, Buckets] = {}  # by stage, of the last whole epoch
-        self.written: dict[int, Buckets] = {}  # by the epoch behind it, which may have failed elsewhere
+        self.written: dict[int, Buckets] = {}  # by the epoch after it, which may have failed elsewhere
         self.early: list[Part] = []  # of an epoch that others have begun
         self.run: _EpochRun | None = None
 
     def receive(self, message: ToWorker) -> list[Sent]:
         match message:
             case Load(job, state):
-                self._load(job)
+                self.job = job
+                self.pes.close()
                 self.state, self.written = dict(state), {}
                 self.early, self.run = [], None
                 return []
@@ -49,11 +54,6 @@ class Worker:
                     self.run.stages[message.stage - 1].arrive(message)
                 return []
         raise AssertionError(message)
-
-    def _load(self, job: Job | None) -> None:
-        before, self.job = self.job, job
-        if before is not None:
-            close_resources(program for stage in before.programs for program in stage)
 
     def _begin(self, begun: Begin) -> list[Sent]:
         assert self.job is not None
@@ -92,8 +92,7 @@ class _EpochRun:
         end = begun.epoch.base if begun.epoch.final else None
         self.stages = [
             StageRun(
-                programs,
-                self.channel,
+                self._pes(programs),
                 WiresMerger(job.channels, begun.first - 1),
                 worker.state.get(stage, {}),
                 self.passed,
@@ -131,26 +130,26 @@ class _EpochRun:
             return [], stage.merger.last
 
     def _run_block(self, block: Block) -> list[Parcel]:
-        first, *others = self.job.programs[0]
+        first, *others = self._pes(self.job.programs[0])
         found: list[Parcel] = []
         try:
             if self.unfed:
                 self.unfed = False
-                found += self._run_fed()
-            self.worker.at_work(first)
+                found += run_fed(first, self.begun.fed, self.begun.epoch.base, self.passed)
+            self.worker.at_work(first.program)
             pieces = block.pieces(self.begun.epoch)
-            found += run_source_pe(first, dict(self.job.inputs), pieces, self.channel, self.passed)
+            found += run_source_pe(first, self.job.inputs, pieces, self.passed)
             self.worker.at_work(None)
             return run_in_turn(others, found, self.passed, self.worker.at_work)
         except Exception as error:
             self.troubles.append(Trouble((0, block.number), error))
             return []
 
-    def _run_fed(self) -> list[Parcel]:
-        return list(run_fed(self.job.programs[0][0], self.begun.fed, self.begun.epoch.base, self.channel, self.passed))
+    def _pes(self, programs: Sequence[Program]) -> list[PE]:
+        return [self.worker.pes.of(program, self.channel) for program in programs]
 
     def _send(self, stage: int, parcels: list[Parcel], pulse: int) -> list[Sent]:
-        """To the channels of the next stage; behind the last one, what is left is the sinks'."""
+        """To the channels of the next stage; after the last one, what is left is for the sinks."""
         round = self.begun.round
         if stage == len(self.job.programs):
             (frames,) = by_channel([Parcel(0, p.wire, p.content) for p in parcels], 1)

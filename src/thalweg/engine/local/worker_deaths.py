@@ -12,7 +12,7 @@ def died(code: int | None, job: Job | None, place: int) -> EngineError:
     at_work = [programs[place]] if 0 <= place < len(programs) else programs
     operators = [operator for program in at_work for operator in program.operators.values()]
     ending = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-    where = f", in {at_work[0].name}" if len(at_work) == 1 else ""
+    where = f", in pe {at_work[0].id}" if len(at_work) == 1 else ""
     return EngineError(
         "a worker process died",
         operator=" or ".join(operator.name for operator in operators) or None,

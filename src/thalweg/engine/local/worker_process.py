@@ -16,6 +16,7 @@ import pyarrow as pa
 from thalweg.engine.local.codec import dumps, loads
 from thalweg.engine.local.messages import DRIVER, Answered, Close, Load, Sent
 from thalweg.engine.local.worker import Worker
+from thalweg.ir.pe_id import PeId
 from thalweg.runtime.program import Program
 
 Inbox = Any  # multiprocessing's Queue of bytes: its class is no type
@@ -55,10 +56,10 @@ class _Shell:
     ) -> None:
         self.channel, self.inboxes, self.results, self.places = channel, inboxes, results, places
         self.worker = Worker(channel, self._at_work)
-        self.index: dict[str, int] = {}  # by the program's name, its number among all of the job
+        self.index: dict[PeId, int] = {}  # its number among all PEs of the job
 
     def _at_work(self, program: Program | None) -> None:
-        self.places[self.channel] = NOWHERE if program is None else self.index[program.name]
+        self.places[self.channel] = NOWHERE if program is None else self.index[program.id]
 
     def run(self) -> None:
         """Until the driver closes it. What fails here is no tuple's: it is said, and the driver ends the run."""
@@ -80,7 +81,7 @@ class _Shell:
             state = message.state if isinstance(message, Load) else {}
             self.worker.receive(Load(job, state))
             programs = [program for stage in job.programs for program in stage] if job is not None else []
-            self.index = {program.name: index for index, program in enumerate(programs)}
+            self.index = {program.id: index for index, program in enumerate(programs)}
             self._answer(None)
             return isinstance(message, Load)
         assert not isinstance(message, Answered)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.codegen.pe import compile_plan
+from thalweg.engine.core.epoch_loop import follow
 from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
-from thalweg.engine.core.stage_programs import Passed, first_failure
-from thalweg.engine.core.timing import Laps, rounded, timed
 from thalweg.engine.inputs.feeders import feeding
 from thalweg.engine.inputs.readers import readers
-from thalweg.engine.inputs.retention import Retention
-from thalweg.engine.sinks.writers import make_sinks, write_epoch
-from thalweg.engine.spark.connectors import check_connectors, rows_writer, with_packages
+from thalweg.engine.spark.connectors import check_connectors, with_packages
 from thalweg.engine.spark.deploy import deployed
+from thalweg.engine.spark.epoch_writer import EpochWriter
 from thalweg.engine.spark.labels import balanced_labels
 from thalweg.engine.spark.process_deaths import query_error
 from thalweg.engine.spark.progress import ProgressReader, joined
@@ -34,17 +29,13 @@ from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stage_operators import connect
-from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
 from thalweg.engine.spark.worker_notes import Notes
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
-from thalweg.engine.storage.report import Tally, operator_counts, pe_times
-from thalweg.errors import ThalwegError
+from thalweg.engine.storage.report import Tally
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.row_endpoints import ROWS
-from thalweg.runtime.frame import Frame, decode
-from thalweg.runtime.order import gather
 
 _POLL_S = 0.05
 
@@ -68,7 +59,8 @@ def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: Sp
                 endless = waits(plan.graph, run.checkpoint, options)
                 with deployed(spark, plan.graph, run.checkpoint):
                     query = start_query(spark, plan, options, run)
-                tally = _follow(query, run, options, watch, first, check_feeders, plan.graph, endless=endless)
+                work = _Query(query, plan.graph, run, options, check_feeders, first, endless)
+                tally = follow(plan.graph, run, options, watch, work.reports())
             seconds = time.monotonic() - started
         # The final epoch was run now, or before a crash. A query that somebody stopped has not come so far.
         ended = run.checkpoint.log.has_end and first + tally.epochs not in run.checkpoint.log
@@ -98,7 +90,8 @@ def all_feeding(
 
 def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
     frames = frames_of(spark, plan, options, run)
-    writer = frames.writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch))
+    epochs = EpochWriter(plan, run.checkpoint.folder, run.manifest.first_epoch)
+    writer = frames.writeStream.foreachBatch(epochs.write)
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
     if waits(plan.graph, run.checkpoint, options):
         return writer.trigger(processingTime="0 seconds").start()
@@ -106,7 +99,7 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
 
 
 def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
-    """The frames behind the last stage, epoch by epoch."""
+    """The frames after the last stage, epoch by epoch."""
     programs = compile_plan(plan)
     labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
     notes.clear()
@@ -141,129 +134,54 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
     return may and not checkpoint.log.has_end
 
 
-@dataclass
-class EpochWriter:
-    """What happens with an epoch's frames in the driver: merge, write, report. It remembers nothing between epochs."""
+@dataclass(slots=True)
+class _Query:
+    """A query at work, followed in storage. After a stop the source gives no more epochs; a query that is not endless
+    ends by itself then."""
 
-    plan: PhysicalPlan
-    folder: Path
-    started: float
+    query: StreamingQuery
+    graph: LogicalGraph
+    run: Opened
+    options: RunOptions
+    check_feeders: Callable[[], None]
+    number: int  # of the next epoch
+    endless: bool
+    final: bool = False  # whether the last report was the final epoch's
 
-    @staticmethod
-    def make(plan: PhysicalPlan, folder: Path, first_epoch: int) -> Any:
-        """Spark's batches count from 0 in every checkpoint; epochs go on where the migrated one stood."""
-        writer = EpochWriter(plan, folder, time.time())
-        return lambda rows, batch: writer.write(rows, first_epoch + batch)
-
-    def write(self, rows: DataFrame, number: int) -> None:
-        checkpoint = Checkpoint(self.folder)
+    def reports(self) -> Generator[EpochReport, None, None]:
         try:
-            self._write(checkpoint, rows, number)
-        except ThalwegError as error:
-            checkpoint.record_failure(error)
-            raise
+            yield from self._until_it_ends()
+        except StreamingQueryException as error:
+            notes = Notes.of(self.run.checkpoint.folder)
+            failure = self.run.checkpoint.failure()
+            raise failure or query_error(error, self.run.checkpoint.folder, notes, self.graph) from error
+        finally:
+            self.query.stop()
 
-    def _write(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
-        frames: dict[int, list[Frame]] = {}
-        passed, laps, sinks_laps = Passed(), Laps(), Laps()
-        errors: list[bytes] = []
-        # One action: the state is read once, and no operator runs twice.
-        with laps.part("run"):
-            table = rows.toArrow()
-        with laps.part("sinks"):
-            for stream, content in zip(table["stream"].to_pylist(), table["frame"], strict=True):
-                if stream == FAILURES:
-                    passed.failures += read_failures(content.as_py())
-                elif stream == ERRORS:
-                    errors.append(content.as_py())
-                elif stream == COUNTS:
-                    passed.counts.add(read_counts(content.as_py()))
-                elif stream != PULSE:
-                    frames.setdefault(stream, []).append(decode(content.as_buffer()))
-            if errors:
-                raise first_error(errors)
-            if (failure := first_failure(passed.failures)) is not None:
-                raise failure
-            epoch = checkpoint.log[number]
-            sinks = make_sinks(self.plan.graph, checkpoint.results, rows_writer(rows.sparkSession))
-            merged: dict[str, Frame | None] = {}
-            ordered = ordered_sinks(self.plan.graph)
-            for sink in self.plan.graph.sinks:
-                with sinks_laps.part(sink.name):
-                    arrived = frames.get(self.plan.sink_wire(sink).index, [])
-                    merged[sink.name] = gather(arrived, ordered=sink.name in ordered)
-            out = write_epoch(timed(sinks, sinks_laps), number, merged, final=epoch.final)
-        seconds = time.time() - self._began(checkpoint, number)
-        cut = checkpoint.cut_of(number)
-        if cut is not None:
-            laps.seconds["cut"] = cut.seconds
-        report = EpochReport(
-            number,
-            epoch.final,
-            epoch.tuples,
-            out,
-            round(seconds, 6),
-            None if cut is None else cut.backlog,
-            operators=operator_counts(self.plan.graph, passed.counts, epoch),
-            pes=pe_times(passed.counts.spent),
-            parts=rounded(laps.seconds),
-            sinks=rounded(sinks_laps.seconds),
-        )
-        checkpoint.report(report)
-
-    def _began(self, checkpoint: Checkpoint, number: int) -> float:
-        """When the epoch began: when it was logged, unless it is a replay."""
-        return max(self.started, checkpoint.log.written_at(number))
-
-
-def _follow(
-    query: StreamingQuery,
-    run: Opened,
-    options: RunOptions,
-    watch: Watch,
-    first: int,
-    check_feeders: Callable[[], None],
-    graph: LogicalGraph,
-    *,
-    endless: bool,
-) -> Tally:
-    """Read the reports from storage while the query works. After a stop the source gives no more epochs; a query that
-    is not endless ends by itself then."""
-    tally = Tally()
-    retention = Retention(run.checkpoint, graph.sources, options.keep_epochs)
-    settled = False
-    try:
-        active = True
+    def _until_it_ends(self) -> Generator[EpochReport, None, None]:
+        checkpoint, stop = self.run.checkpoint, self.options.stop
+        active, settled = True, False
         while active:
             time.sleep(_POLL_S)
-            check_feeders()
-            if options.stop.requested and run.manifest.first_epoch not in run.checkpoint.log:
-                return tally  # there was no epoch yet, and none is in progress
-            if options.stop.requested and not run.checkpoint.is_to_stop:
-                run.checkpoint.ask_to_stop()
-                if endless:
-                    query.processAllAvailable()  # until Spark has committed the epoch in progress
+            self.check_feeders()
+            if stop.requested and self.run.manifest.first_epoch not in checkpoint.log:
+                return  # there was no epoch yet, and none is in progress
+            if stop.requested and not checkpoint.is_to_stop:
+                checkpoint.ask_to_stop()
+                if self.endless:
+                    self.query.processAllAvailable()  # until Spark has committed the epoch in progress
                     settled = True
-            active = query.isActive  # looked up before the reports: the last one is there when the query has ended
-            for report in _reports(query, run, first + tally.epochs, complete=active):
-                tally.add(report)
-                run.show(report.epoch, options)
-                watch(report)
-                retention.committed(report.epoch)
-            number = first + tally.epochs
-            options.stop.epoch = number if number in run.checkpoint.log else None
-            if active and tally.final:
-                query.processAllAvailable()  # until Spark, too, has committed it; nothing comes behind it
-                return tally
+            active = self.query.isActive  # looked up before the reports: the last one is there when the query has ended
+            for report in _reports(self.query, self.run, self.number, complete=active):
+                yield report
+                self.number, self.final = self.number + 1, report.final
+            stop.epoch = self.number if self.number in checkpoint.log else None
+            if active and self.final:
+                self.query.processAllAvailable()  # until Spark, too, has committed it; nothing comes after it
+                return
             if settled:
-                return tally
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        notes = Notes.of(run.checkpoint.folder)
-        raise run.checkpoint.failure() or query_error(error, run.checkpoint.folder, notes, graph) from error
-    finally:
-        query.stop()
-    return tally
+                return
+        self.query.awaitTermination()
 
 
 def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:

@@ -22,13 +22,13 @@ from thalweg.engine.inputs.readers import InputReader
 from thalweg.engine.spark.reach import unreachable
 from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.checkpoint import Checkpoint, Cut
 from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.program import Program
-from thalweg.runtime.records import close_resources
 
 FORMAT = "thalweg"
 _POLL_S = 0.1
@@ -185,14 +185,16 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Part)
         job = self.job
         passed = Passed()
-        spent = passed.counts.of_pe(job.program.name)
-        channel = partition.index % len(job.labels)
+        spent = passed.counts.of_pe(job.program.id)
+        notes = Notes.of(job.checkpoint)
+        pes = pes_of(notes.folder)
+        pe = pes.of(job.program, partition.index % len(job.labels))
         try:
-            parcels = run_source_pe(job.program, job.readers, partition.pieces, channel, passed)
+            parcels = run_source_pe(pe, job.readers, partition.pieces, passed)
             if partition.index == 0 and job.loops:
                 fed = self._fed(partition.pulse.epoch - 1)
-                parcels = chain(run_fed(job.program, fed, partition.pulse.base, channel, passed), parcels)
-            with Notes.of(job.checkpoint).note(job.program) as note:
+                parcels = chain(run_fed(pe, fed, partition.pulse.base, passed), parcels)
+            with notes.note(job.program) as note:
                 yield from spent.leaving(map(batch, note.running(parcel_rows(parcels, job.labels, spent))))
         except ThalwegError as error:
             found = unreachable(Path(job.checkpoint)) or error
@@ -200,7 +202,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
         if partition.pulse.final:
-            close_resources([job.program])
+            pes.close(job.program.id)
         if partition.index == 0:
             for label in job.labels:
                 yield batch(partition.pulse.row(label))

@@ -15,11 +15,11 @@ from pyspark.sql.types import BinaryType, IntegerType, StructType
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.spark.worker_notes import AtWork, Notes
+from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.seed import Seed
 from thalweg.errors import ThalwegError
 from thalweg.runtime.pe_counts import Spent
 from thalweg.runtime.program import Program
-from thalweg.runtime.records import close_resources
 
 # As types: a schema in words is sent to the JVM to be parsed, four times for each task and epoch.
 _BUCKET = StructType().add("bucket", IntegerType())
@@ -59,8 +59,9 @@ class StatefulPE(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         label = int(key[0])
         channel = self.buckets.channel = self.labels.index(label)
+        pes = pes_of(self.notes.folder)
         passed = Passed()
-        spent = self.buckets.spent = passed.counts.of_pe(self.program.name)
+        spent = self.buckets.spent = passed.counts.of_pe(self.program.id)
         beside: list[Row] = []
         parcels: list[Parcel] = []
         end: int | None = None
@@ -72,14 +73,14 @@ class StatefulPE(StatefulProcessor):
                         end = pulse.base
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
-        ran = run_stateful_pe(self.program, channel, parcels, self.buckets, passed, end)
+        ran = run_stateful_pe(pes.of(self.program, channel), parcels, self.buckets, passed, end)
         try:
             with self.notes.note(self.program) as note:
                 sent = list(note.running(parcel_rows(ran, self.labels, spent)))
         except ThalwegError as error:
             sent = [error_row(error, channel, label)]
         if end is not None:
-            close_resources([self.program])  # Spark says no more when a query, or a worker, ends
+            pes.close(self.program.id)  # Spark does not tell when a query, or a worker, ends
         out = [*sent, *passed_rows(passed, label), *beside]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
@@ -92,22 +93,24 @@ def stateless(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         passed = Passed()
-        spent = passed.counts.of_pe(program.name)
+        spent = passed.counts.of_pe(program.id)
         with notes.note(program) as note:
             yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent, note)))
         for row in passed_rows(passed, labels[0]):
             yield batch(row)
 
     def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent, note: AtWork) -> Iterator[Row]:
+        pes = pes_of(notes.folder)
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
                     if stream == PULSE and Pulse.read(content).final:
-                        close_resources([program])
+                        pes.close(program.id)
                     yield label, stream, content
                     continue
                 parcel = Parcel(labels.index(label), stream, content)
-                yield from note.running(parcel_rows(run_stateless_pe(program, [parcel], passed), labels, spent))
+                ran = run_stateless_pe(pes.of(program, parcel.channel), [parcel], passed)
+                yield from note.running(parcel_rows(ran, labels, spent))
 
     return run
 
@@ -119,7 +122,7 @@ def connect(
     notes: Notes,
     seed: Seed | None = None,
 ) -> DataFrame:
-    """All stages behind the first PE of stage 0, which runs in the source."""
+    """All stages after the first PE of stage 0, which runs in the source."""
     for index, stage in enumerate(programs):
         first, *others = stage
         if index > 0:

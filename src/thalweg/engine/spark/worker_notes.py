@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from pyspark import TaskContext
 
+from thalweg.ir.pe_id import PeId
 from thalweg.runtime.program import Program
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ class Note:
     """What one PE of one task was at."""
 
     task: int
-    pe: str
+    pe: PeId
     operators: tuple[str, ...]
     host: str
 
@@ -70,7 +71,7 @@ class Notes:
         """A note of this task while the block lasts."""
         context = TaskContext.get()
         assert context is not None
-        note = Note(context.taskAttemptId(), program.name, tuple(program.operators), socket.gethostname())
+        note = Note(context.taskAttemptId(), program.id, tuple(program.operators), socket.gethostname())
         file = Path(self.folder) / f"{note.task}-{program.fingerprint}"
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
@@ -88,7 +89,8 @@ class Notes:
             with suppress(FileNotFoundError):
                 content = file.read_bytes()
                 document = json.loads(content[1:])
-                found[Note(**document | {"operators": tuple(document["operators"])})] = content[:1]
+                document |= {"pe": PeId(*document["pe"]), "operators": tuple(document["operators"])}
+                found[Note(**document)] = content[:1]
         return [note for note, state in found.items() if state == _RUNNING] or list(found)
 
     def clear(self) -> None:

@@ -115,7 +115,7 @@ class Checkpoint:
     # Progress: one entry per epoch.
 
     def report(self, report: EpochReport) -> None:
-        self.progress.put(report.epoch, json.dumps(asdict(report)).encode())
+        self.progress.put(report.epoch, json.dumps(report.to_document()).encode())
 
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, as far as they are there."""

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, TypeVar
 
-from thalweg.engine.storage.log import Epoch
-from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, Source, StreamRef
-from thalweg.runtime.pe_counts import Counts, Spent
+from thalweg.ir.pe_id import PeId
 
-Ports = tuple[int | None, ...]  # a number of tuples per port; None: the port carries marks, which are no tuples
+Ports = tuple[int | None, ...]  # a number of tuples per port; None: the port carries marks, which are not tuples
 
 # Where an epoch's seconds go, in the order in which they are spent.
 PARTS = ("cut", "plan", "log", "run", "sinks", "commit", "other")
@@ -41,7 +38,7 @@ class PETime:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What one epoch did. Kept in storage: whoever watches reads it there. An epoch that is run again replaces it."""
+    """What one epoch did. Kept in storage, where it is read. An epoch that is run again replaces it."""
 
     epoch: int
     final: bool
@@ -50,7 +47,7 @@ class EpochReport:
     seconds: float
     backlog: int | None  # tuples that are known to wait; None: not known, because the epoch was cut by an earlier start
     operators: dict[str, OperatorCounts] = field(default_factory=dict)
-    pes: dict[str, PETime] = field(default_factory=dict)  # by place: "1.0" is the first PE of stage 1
+    pes: dict[PeId, PETime] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)  # seconds by PARTS
     sinks: dict[str, float] = field(default_factory=dict)  # seconds that merging and writing took, by sink
     state_bytes: int | None = None
@@ -63,12 +60,16 @@ class EpochReport:
             name: OperatorCounts(tuple(counts.pop("tuples_in")), tuple(counts.pop("tuples_out")), **counts)
             for name, counts in ((name, dict(counts)) for name, counts in document.get("operators", {}).items())
         }
-        pes = {place: PETime(**seconds) for place, seconds in document.get("pes", {}).items()}
+        pes = {PeId.parse(pe): PETime(**seconds) for pe, seconds in document.get("pes", {}).items()}
         return EpochReport(**{**document, "operators": operators, "pes": pes})
+
+    def to_document(self) -> dict[str, Any]:
+        """The report as it is stored."""
+        return {**asdict(self), "pes": {str(pe): asdict(seconds) for pe, seconds in self.pes.items()}}
 
     def as_event(self) -> dict[str, Any]:
         """The report for tools that watch."""
-        return {**asdict(self), "left_out": self.left_out}
+        return {**self.to_document(), "left_out": self.left_out}
 
     @property
     def skipped(self) -> int:
@@ -76,7 +77,7 @@ class EpochReport:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """By source: rows of its input that are no tuples."""
+        """By source: invalid rows of its input."""
         return {name: c.skipped for name, c in self.operators.items() if not c.tuples_in and c.skipped}
 
     @property
@@ -86,50 +87,6 @@ class EpochReport:
     @property
     def late(self) -> int:
         return sum(counts.late for counts in self.operators.values())
-
-
-def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[str, OperatorCounts]:
-    """By operator. A stream reaches each of its consumers whole, so what went into a port is what its stream carried;
-    what a source gave, the log says."""
-    taken = {source.name: 0 for source in graph.sources}
-    for chunk in epoch.chunks:
-        taken[chunk.source] += chunk.stop - chunk.start
-
-    def carried(stream: StreamRef) -> int | None:
-        operator = graph.by_name[stream.operator]
-        if isinstance(operator, Source) and stream.port == 0:
-            return taken[operator.name] - counts.skipped.get(operator.name, 0)
-        if carries_marks(operator, stream.port):
-            return None
-        return counts.sent.get((stream.operator, stream.port), 0)
-
-    def of(operator: Operator) -> OperatorCounts:
-        out = tuple(carried(StreamRef(operator.name, port)) for port in range(len(operator.outputs)))
-        dead = operator.dead_port
-        return OperatorCounts(
-            tuples_in=tuple(carried(stream) for stream in operator.inputs),
-            tuples_out=out,
-            skipped=counts.skipped.get(operator.name, 0),
-            dead_letters=0 if dead is None else out[dead] or 0,
-            late=sum(out[port] or 0 for port in operator.late_ports),
-        )
-
-    return {operator.name: of(operator) for operator in graph.operators}
-
-
-def carries_marks(operator: Operator, port: int) -> bool:
-    """Marks are sent to every channel, and how many there are depends on the frames: they are not counted."""
-    return operator.mark_output == port or operator.makes_marks
-
-
-def pe_times(spent: Mapping[str, Spent]) -> dict[str, PETime]:
-    """By place; programs are called `pe 1.0`."""
-    return {
-        name.removeprefix("pe "): PETime(
-            *(round(ns / 1e9, 6) for ns in (s.cpu_ns, s.input_wait_ns, s.output_wait_ns, s.state_wait_ns))
-        )
-        for name, s in sorted(spent.items())
-    }
 
 
 def added(a: EpochReport, b: EpochReport) -> EpochReport:
@@ -152,13 +109,10 @@ def added(a: EpochReport, b: EpochReport) -> EpochReport:
             for name, counts in b.operators.items()
         },
         pes={
-            place: PETime(
-                *(
-                    x + y
-                    for x, y in zip(astuple(a.pes.get(place, _NONE)), astuple(b.pes.get(place, _NONE)), strict=True)
-                )
+            pe: PETime(
+                *(x + y for x, y in zip(astuple(a.pes.get(pe, _NONE)), astuple(b.pes.get(pe, _NONE)), strict=True))
             )
-            for place in {**a.pes, **b.pes}
+            for pe in {**a.pes, **b.pes}
         },
         parts=_summed(a.parts, b.parts),
         sinks=_summed(a.sinks, b.sinks),

@@ -1,0 +1,95 @@
+"""The generated code of a PE as a row of segments, which pass named streams to each other.
+
+    ticks | trades vwap        a cut before `trades`: the place of a threaded port
+    def segment_0(pe, turn):                    def segment_1(pe, turn, ticks):
+        ticks = …                                   trades = pe.filter(turn, 'trades', ticks, …)
+        return (ticks,)                             …
+
+Without a cut there is one segment. The form with brackets has the same calls between `stack.enter` and `stack.leave`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from thalweg.runtime.program import Bracket
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Lines in one bracket. `inner`: steps in an indented block that the last line opens."""
+
+    bracket: Bracket
+    lines: tuple[str, ...]
+    inner: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What runs an operator, or a chain of operators, and sends what leaves the PE."""
+
+    segment: int
+    reads: frozenset[str]  # variables
+    writes: str
+    steps: tuple[Step, ...]
+
+
+def brackets_of(calls: Sequence[Call]) -> tuple[Bracket, ...]:
+    """What each bracket is around, by its index."""
+    found: dict[Bracket, None] = {}
+
+    def add(step: Step) -> None:
+        found[step.bracket] = None
+        for inner in step.inner:
+            add(inner)
+
+    for call in calls:
+        for step in call.steps:
+            add(step)
+    return tuple(found)
+
+
+def plain_segments(calls: Sequence[Call]) -> list[str]:
+    """A function per segment, and the row of them."""
+    return _segments(calls, "segment", "SEGMENTS", "pe, turn", {})
+
+
+def bracketed_segments(calls: Sequence[Call]) -> list[str]:
+    indices = {bracket: index for index, bracket in enumerate(brackets_of(calls))}
+    return _segments(calls, "bracketed", "BRACKETED", "pe, turn, stack", indices)
+
+
+def _segments(calls: Sequence[Call], prefix: str, row: str, parameters: str, indices: dict[Bracket, int]) -> list[str]:
+    functions: list[str] = []
+    taken: tuple[str, ...] = ()
+    for number, (inside, later) in enumerate(_parted(calls)):
+        passed = tuple(name for name in (*taken, *(call.writes for call in inside)) if name in later)
+        lines = [line for call in inside for step in call.steps for line in _lines(step, indices)]
+        head = f"def {prefix}_{number}({', '.join((parameters, *taken))}):"
+        functions.append("\n".join([head, *(f"    {line}" for line in (*lines, f"return {_tuple(passed)}"))]))
+        taken = passed
+    return [*functions, f"{row} = {_tuple([f'{prefix}_{number}' for number in range(len(functions))])}"]
+
+
+def _parted(calls: Sequence[Call]) -> list[tuple[list[Call], set[str]]]:
+    """The calls of each segment, and the variables that later segments read."""
+    found: list[tuple[list[Call], set[str]]] = []
+    later: set[str] = set()
+    for _, group in groupby(reversed(calls), lambda call: call.segment):
+        inside = list(group)[::-1]
+        found.append((inside, set(later)))
+        later.update(name for call in inside for name in call.reads)
+    return found[::-1]
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _lines(step: Step, indices: dict[Bracket, int]) -> list[str]:
+    inner = [f"    {line}" for each in step.inner for line in _lines(each, indices)]
+    if not indices:
+        return [*step.lines, *inner]
+    return [f"stack.enter({indices[step.bracket]})", *step.lines, *inner, "stack.leave()"]

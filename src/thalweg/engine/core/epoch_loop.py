@@ -1,0 +1,91 @@
+"""The epochs of a run in the driver, the same in every engine: run, save, write, commit, report; then show and forget.
+
+What differs is how an engine runs an epoch and what it commits (`EngineEpoch`), and where its reports come from: the
+local engine runs one epoch after the other, Spark runs them by itself and leaves the reports in storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from typing import Protocol
+
+from thalweg.engine.core.report_builder import Measures, build_report
+from thalweg.engine.core.run import Opened, RunOptions, Watch
+from thalweg.engine.core.timing import Laps, timed
+from thalweg.engine.inputs.retention import Retention
+from thalweg.engine.sinks.writers import SinkWriter, write_epoch
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.storage.log import Epoch
+from thalweg.engine.storage.report import Tally
+from thalweg.ir.graph import LogicalGraph
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.pe_counts import Counts
+
+
+class EngineEpoch(Protocol):
+    """One epoch in an engine. The methods are called in this order."""
+
+    def run(self) -> None:
+        """Run the PEs over the epoch's tuples."""
+
+    def save(self) -> None:
+        """Store the state that the epoch left, before a sink is written."""
+
+    def frames(self, laps: Laps) -> Mapping[str, Frame | None]:
+        """What each sink gets. `laps`: the time that merging takes, by sink."""
+
+    def commit(self) -> None:
+        """Mark the epoch as whole: it is not run again."""
+
+    def measures(self, laps: Laps) -> Measures:
+        """How long the epoch took, with its parts so far."""
+
+    @property
+    def counts(self) -> Counts:
+        """What operators and PEs counted."""
+
+
+def run_epoch(
+    engine: EngineEpoch,
+    graph: LogicalGraph,
+    checkpoint: Checkpoint,
+    sinks: Mapping[str, SinkWriter],
+    epoch: Epoch,
+    laps: Laps,
+) -> EpochReport:
+    """One epoch from its input to its stored report. State first, then sinks, then the commit: an epoch that was not
+    committed is run again."""
+    sink_laps = Laps()
+    with laps.part("run"):
+        engine.run()
+    with laps.part("commit"):
+        engine.save()
+    with laps.part("sinks"):
+        frames = engine.frames(sink_laps)
+        out = write_epoch(timed(sinks, sink_laps), epoch.number, frames, final=epoch.final)
+    with laps.part("commit"):
+        engine.commit()
+    report = build_report(graph, epoch, out, engine.counts, engine.measures(laps), sink_laps.seconds)
+    checkpoint.report(report)
+    return report
+
+
+def follow(
+    graph: LogicalGraph,
+    run: Opened,
+    options: RunOptions,
+    watch: Watch,
+    reports: Generator[EpochReport, None, None],
+) -> Tally:
+    """Add up the epochs, show each that is whole, and drop the input that no later start needs."""
+    tally = Tally()
+    retention = Retention(run.checkpoint, graph.sources, options.keep_epochs)
+    with closing(reports):
+        for report in reports:
+            tally.add(report)
+            options.stop.epoch = None
+            run.show(report.epoch, options)
+            watch(report)
+            retention.committed(report.epoch)
+    return tally

@@ -1,0 +1,88 @@
+"""Builds the report of an epoch from what was counted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from thalweg.engine.core.timing import rounded
+from thalweg.engine.storage.log import Epoch
+from thalweg.engine.storage.report import EpochReport, OperatorCounts, PETime
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.operators import Operator, Source, StreamRef
+from thalweg.ir.pe_id import PeId
+from thalweg.runtime.pe_counts import Counts, Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What only the engine knows of an epoch: its seconds, in all and by part, and what waits or is kept."""
+
+    seconds: float
+    parts: Mapping[str, float]
+    backlog: int | None
+    state_bytes: int | None = None
+
+
+def build_report(
+    graph: LogicalGraph,
+    epoch: Epoch,
+    tuples_out: dict[str, int],
+    counts: Counts,
+    measures: Measures,
+    sink_seconds: Mapping[str, float],
+) -> EpochReport:
+    return EpochReport(
+        epoch.number,
+        epoch.final,
+        epoch.tuples,
+        tuples_out,
+        round(measures.seconds, 6),
+        measures.backlog,
+        operators=operator_counts(graph, counts, epoch),
+        pes=pe_times(counts.spent),
+        parts=rounded(measures.parts),
+        sinks=rounded(sink_seconds),
+        state_bytes=measures.state_bytes,
+    )
+
+
+def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[str, OperatorCounts]:
+    """By operator. A stream reaches each of its consumers whole, so what went into a port is what its stream carried;
+    what a source gave is in the log."""
+    taken = {source.name: 0 for source in graph.sources}
+    for chunk in epoch.chunks:
+        taken[chunk.source] += chunk.stop - chunk.start
+
+    def carried(stream: StreamRef) -> int | None:
+        operator = graph.by_name[stream.operator]
+        if isinstance(operator, Source) and stream.port == 0:
+            return taken[operator.name] - counts.skipped.get(operator.name, 0)
+        if carries_marks(operator, stream.port):
+            return None
+        return counts.sent.get((stream.operator, stream.port), 0)
+
+    def of(operator: Operator) -> OperatorCounts:
+        out = tuple(carried(StreamRef(operator.name, port)) for port in range(len(operator.outputs)))
+        dead = operator.dead_port
+        return OperatorCounts(
+            tuples_in=tuple(carried(stream) for stream in operator.inputs),
+            tuples_out=out,
+            skipped=counts.skipped.get(operator.name, 0),
+            dead_letters=0 if dead is None else out[dead] or 0,
+            late=sum(out[port] or 0 for port in operator.late_ports),
+        )
+
+    return {operator.name: of(operator) for operator in graph.operators}
+
+
+def carries_marks(operator: Operator, port: int) -> bool:
+    """Marks are sent to every channel, and how many there are depends on the frames: they are not counted."""
+    return operator.mark_output == port or operator.makes_marks
+
+
+def pe_times(spent: Mapping[PeId, Spent]) -> dict[PeId, PETime]:
+    return {
+        pe: PETime(*(round(ns / 1e9, 6) for ns in (s.cpu_ns, s.input_wait_ns, s.output_wait_ns, s.state_wait_ns)))
+        for pe, s in sorted(spent.items())
+    }

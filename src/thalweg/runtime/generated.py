@@ -1,0 +1,39 @@
+"""The generated code of a program, compiled once per process however many channels it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+from thalweg.ir.user_tracebacks import run_generated
+from thalweg.runtime.program import Program
+
+# (pe, turn, *streams) -> the streams that later segments read; the form with brackets takes a stack after the turn.
+Segment = Callable[..., tuple[Any, ...]]
+
+
+class Generated:
+    """The segments of a PE, in the order in which a turn passes them."""
+
+    def __init__(self, title: str, source: str, bracketed_source: str) -> None:
+        self._title, self._bracketed_source = title, bracketed_source
+        self._names: dict[str, Any] = {"__name__": f"thalweg_generated_{title}"}
+        run_generated(source, title, self._names)
+        self.segments: tuple[Segment, ...] = self._names["SEGMENTS"]
+
+    @cached_property
+    def bracketed(self) -> tuple[Segment, ...]:
+        """The same segments with brackets around their calls, compiled when a frame is first run with them."""
+        run_generated(self._bracketed_source, f"{self._title} bracketed", self._names)
+        found: tuple[Segment, ...] = self._names["BRACKETED"]
+        return found
+
+
+@lru_cache(maxsize=256)
+def _generated(title: str, source: str, bracketed_source: str) -> Generated:
+    return Generated(title, source, bracketed_source)
+
+
+def generated(program: Program) -> Generated:
+    return _generated(f"pe {program.id} {program.fingerprint}", program.source, program.bracketed_source)

@@ -1,0 +1,34 @@
+"""How a stream leaves its PE: each frame to the channels of its tuples' keys, or to the channel where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from thalweg.ir.plan import Route
+from thalweg.runtime.columns import Array
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.keys import buckets_of, channels_of, keys_of
+from thalweg.runtime.ordering.splitters import Router, by_block
+
+IN_TURN = 1_024  # consecutive positions that stay together where tuples are dealt out in turn
+
+Sender = Callable[[Frame], Iterable[tuple[int | None, Frame]]]  # channel None: where the PE is
+
+
+def sender(route: Route, buckets: int) -> Sender:
+    """Made once per wire and PE."""
+    if route.key is None:
+        channels = tuple(range(route.degree)) if route.degree else (None,)
+        return lambda frame: [(channel, frame) for channel in channels]
+    if route.degree == 1:
+        return lambda frame: [(0, frame)]
+    chosen = _by_key(route, buckets) if route.key else by_block(route.degree, IN_TURN)
+    return Router(route.degree, chosen, period=None).spread  # pulses come from the readers, at each block
+
+
+def _by_key(route: Route, buckets: int) -> Callable[[Frame], Array]:
+    def channels(frame: Frame) -> Array:
+        keys = keys_of([frame.columns[n] for n in route.key or ()], len(frame))
+        return channels_of(buckets_of(keys.distinct, buckets), route)[keys.codes]
+
+    return channels
