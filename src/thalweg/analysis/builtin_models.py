@@ -30,12 +30,9 @@ from thalweg.ir.operators import (
     Process,
     Punctor,
     RandomSplit,
-    Running,
     Sink,
-    Sliding,
     Source,
     Split,
-    Tumbling,
     Union,
 )
 from thalweg.ir.types import TupleType
@@ -103,13 +100,6 @@ def _map(function: Function, output: TupleType, kind: TupleType) -> Model:
 
 
 def _aggregate(operator: Aggregate, kind: TupleType) -> Model:
-    match operator.window:
-        case Running():
-            bounds, why = ONE, "a running window gives a result for each tuple"
-        case Sliding(slide=slide):
-            bounds = ONE if slide == 1 else AT_MOST_ONE
-            why = "a sliding window gives a result at each slide"
-        case Tumbling():
-            bounds, why = AT_MOST_ONE, "a tumbling window gives a result when it closes"
+    bounds, why = operator.window.results
     copies = key_folds(operator.folds, operator.fields, operator.window.by)
     return Model(why, (bounds,), ((copies,),), (fold_reads(operator.folds, operator.window.by),))

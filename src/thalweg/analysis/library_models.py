@@ -5,7 +5,6 @@ from __future__ import annotations
 from thalweg.analysis.operator_model import (
     AT_MOST_ONE,
     MANY,
-    ONE,
     Bounds,
     Copies,
     Model,
@@ -15,17 +14,11 @@ from thalweg.analysis.operator_model import (
 )
 from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
-from thalweg.library.apply import ApplyConfig, SortedBuffer
+from thalweg.library.apply import SortedBuffer
 from thalweg.library.immediate_loop import Loop
 from thalweg.library.multi_port import Barrier, EveryPunctuation, LeastTime, MergeOrdered, Pair
 from thalweg.library.select import Dedup
-from thalweg.library.window_aggregate import (
-    EventTimeAggregate,
-    PunctuatedAggregate,
-    RunningAggregate,
-    SlidingAggregate,
-    WindowAggregate,
-)
+from thalweg.library.window_aggregate import ApplyConfig, WindowAggregate
 from thalweg.library.window_join import Lookup, LookupConfig, WindowJoin
 
 
@@ -73,20 +66,10 @@ def _rows(config: LookupConfig) -> Bounds:
 def _window(operator: Process, logic: WindowAggregate, kind: TupleType) -> Model:
     applied = isinstance(logic.config, ApplyConfig)
     window = logic.config.window
-    bounds: Bounds
-    match logic:
-        case EventTimeAggregate() | PunctuatedAggregate():
-            bounds, why = (0, 0), "a window gives results when a mark closes it"
-        case RunningAggregate():
-            bounds, why = ONE, "a running window gives a result for each tuple"
-        case SlidingAggregate():
-            bounds = ONE if window.slide == 1 else AT_MOST_ONE
-            why = "a sliding window gives a result at each slide"
-        case _:
-            bounds, why = AT_MOST_ONE, "a tumbling window gives a result when it closes"
+    bounds, why = window.results
     made: Bounds = bounds if not applied or bounds == (0, 0) else MANY
     copies: Copies = {} if applied else key_folds(logic.config.folds, logic.config.fields, window.by)
-    read = None if applied else fold_reads(logic.config.folds, (*window.by, *((window.on,) if window.on else ())))
+    read = None if applied else fold_reads(logic.config.folds, window.reads)
     late = operator.results - 1  # a port for late tuples, where the window is in event time
     counts = (made, *((AT_MOST_ONE,) * late))
     return Model(why, counts, ((copies,), *(((same(kind, kind),),) * late)), (read,))

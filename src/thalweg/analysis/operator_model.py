@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.ir.expr import Attr, Expr, Record, reads
-from thalweg.ir.operators import Fold
+from thalweg.ir.folds import Fold
 from thalweg.ir.types import TupleType
+from thalweg.library.folds import FOLDS
 
 Bounds = tuple[int, int | None]
 Copies = Mapping[str, str]
@@ -43,14 +44,14 @@ def copied_fields(fields: Mapping[str, Expr], output: TupleType, kind: TupleType
 
 
 def key_folds(folds: tuple[Fold, ...], fields: Record, by: tuple[str, ...]) -> Copies:
-    """A fold that picks one value of a key attribute returns the key: all tuples of a window share it."""
+    """A fold that returns a value of a key attribute returns the key: all tuples of a window share it."""
     found: dict[str, str] = {}
     for name, field in fields.fields:
         if not isinstance(field, Attr):
             continue
         fold = folds[int(field.name.removeprefix("fold"))]
         argument = fold.argument.expr if fold.argument else None
-        if fold.kind in ("any", "first", "last") and isinstance(argument, Attr) and argument.name in by:
+        if FOLDS[fold.kind].forwards and isinstance(argument, Attr) and argument.name in by:
             found[name] = argument.name
     return found
 

@@ -14,12 +14,12 @@ from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.endpoints import Beacon
 from thalweg.ir.expr import Record
 from thalweg.ir.facts import NOT_STATELESS, STATELESS
+from thalweg.ir.folds import Fold
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (
     Aggregate,
     Filter,
     FlatMap,
-    Fold,
     Function,
     Map,
     MapBatches,
@@ -30,10 +30,9 @@ from thalweg.ir.operators import (
     StreamRef,
 )
 from thalweg.ir.types import TupleType
-from thalweg.library.apply import ApplyConfig
 from thalweg.library.immediate_loop import Loop
 from thalweg.library.select import Code
-from thalweg.library.window_aggregate import WindowAggregate
+from thalweg.library.window_aggregate import ApplyConfig, WindowAggregate
 from thalweg.library.window_join import Band, JoinConfig, WindowJoin
 
 INSIDE = "thalweg.library"

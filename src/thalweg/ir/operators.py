@@ -6,13 +6,17 @@ import hashlib
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import Where
 from thalweg.ir.endpoints import SinkEndpoint, SourceEndpoint
 from thalweg.ir.expr import Expr, Record, text
 from thalweg.ir.logic import Logic, acts_at_end, acts_on_marks
-from thalweg.ir.types import INT, STR, AttributeType, TupleType, conform
+from thalweg.ir.types import INT, STR, TupleType
+from thalweg.ir.windows import Window
+
+if TYPE_CHECKING:
+    from thalweg.ir.folds import Fold  # which holds functions of this module
 
 # Punctuation and event time travel as streams of their own beside the tuples: to all channels, and once behind a merge.
 MARK = TupleType("Mark", (("time", INT),))
@@ -69,78 +73,6 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
 
     add(code)
     return digest.hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """All tuples of the key so far."""
-
-    by: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "running" + _by(self.by)
-
-
-@dataclass(frozen=True, slots=True)
-class Sliding:
-    """The last `count` tuples of the key, seen at every `slide`-th tuple of the key."""
-
-    count: int
-    slide: int
-    by: tuple[str, ...]
-
-    def __str__(self) -> str:
-        slide = f", slide {self.slide}" if self.slide != 1 else ""
-        return f"sliding(count {self.count}{slide})" + _by(self.by)
-
-
-def _by(key: tuple[str, ...]) -> str:
-    return f" by {', '.join(key)}" if key else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tumbling:
-    """Blocks of `count` tuples of the key; the last one, at the end, may have fewer."""
-
-    count: int
-    by: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"tumbling(count {self.count})" + _by(self.by)
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """One aggregate over a window: `kind` of an argument (None: of the tuples themselves).
-
-    `picked`: what of the tuple with the least or greatest argument is wanted; `parameter`: of a quantile;
-    `function`: of all values, for what the user defines.
-    """
-
-    kind: str
-    argument: Function | None
-    type: AttributeType
-    picked: Function | None = None
-    parameter: float | None = None
-    function: Callable[[list[Any]], Any] | None = None
-
-    def fingerprint(self) -> str:
-        stored = f": {self.type!r}" if self.type.boxed else ""
-        parts = [self.argument.fingerprint() if self.argument else ""]
-        parts += [self.picked.fingerprint()] if self.picked else []
-        parts += [repr(self.parameter)] if self.parameter is not None else []
-        parts += [code_fingerprint(self.function)] if self.function is not None else []
-        return f"{self.kind}({', '.join(parts)}){stored}"
-
-    def value_of(self, row: Any) -> Any:
-        """The argument's value for a tuple; a pair, if something else of the tuple is wanted."""
-        if self.argument is None:
-            return None
-        value = self.argument.callable(row)
-        expr = self.argument.expr
-        if expr is not None and not isinstance(expr, Record):
-            value = conform(value, expr.type)
-        return value if self.picked is None else (value, conform(self.picked.callable(row), self.type))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +170,7 @@ class Union(Operator):
 class Aggregate(Operator):
     """Folds over a window; the output fields are expressions over `Attr(fold_name(i))`."""
 
-    window: Running | Sliding | Tumbling
+    window: Window
     folds: tuple[Fold, ...]
     fields: Record
 
@@ -248,7 +180,7 @@ class Aggregate(Operator):
 
     @property
     def acts_at_end(self) -> bool:
-        return isinstance(self.window, Tumbling)
+        return self.window.acts_at_end
 
     @property
     def ranks_keys(self) -> bool:
@@ -378,11 +310,6 @@ def rank_width(operator: Operator) -> int:
     if not operator.ranks_keys:
         return 0
     return 1 + (len(operator.key) + 1 if operator.key else 0)
-
-
-def fold_name(index: int) -> str:
-    """The name under which an aggregate's output expressions see its index-th fold."""
-    return f"fold{index}"
 
 
 def state_fingerprint(operator: Operator) -> str:

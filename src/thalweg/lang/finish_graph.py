@@ -13,7 +13,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.lang.immediate_loops import fold_loops
 from thalweg.lang.plan_hints import check_hints
-from thalweg.library.windows import WindowSpec
+from thalweg.library.windows.by_event_time import TimeWindow
 
 
 def finished(
@@ -70,9 +70,9 @@ def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     sizes: list[int] = []
     for operator in operators:
         config = getattr(operator.logic, "config", None) if isinstance(operator, ops.Process) else None
-        spec = getattr(config, "window", None)
-        if isinstance(spec, WindowSpec) and spec.timed:
-            sizes += [spec.size, spec.step]
+        window = getattr(config, "window", None)
+        if isinstance(window, TimeWindow):
+            sizes += [window.size, window.step]
         if (within := getattr(config, "within", None)) is not None:
             sizes.append(within)
     step = math.gcd(*sizes) or 1

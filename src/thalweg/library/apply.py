@@ -1,76 +1,12 @@
-"""A function of all tuples of a window: sort, top-k, skyline and what users define."""
+"""Functions of all tuples of a window: sort, top-k, skyline."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.ir.logic import Logic
-from thalweg.ir.operators import code_fingerprint
-from thalweg.library.window_aggregate import (
-    EventTimeAggregate,
-    PunctuatedAggregate,
-    RunningAggregate,
-    SlidingAggregate,
-    TumblingAggregate,
-)
-from thalweg.library.windows import WindowSpec
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyConfig:
-    """The window and the function of its tuples."""
-
-    window: WindowSpec
-    function: Callable[[list[Any]], Iterable[Any]]
-    late: bool = False
-    monoids: tuple[None] = (None,)
-    combined: tuple[()] = ()
-    folds: tuple[()] = ()
-
-    def __str__(self) -> str:
-        return f"{self.window} {code_fingerprint(self.function)}"
-
-
-class _Applied:
-    """In the place of folds: the tuples themselves."""
-
-    config: Any
-    submit: Any
-
-    def settings(self) -> str:
-        return str(self.config)
-
-    def values(self, row: Any) -> list[Any]:
-        return [row]
-
-    def emit_folded(
-        self, elements: Sequence[Any], lists: Sequence[Sequence[Any]], *, rank: int = 0, start: int = 0, end: int = 0
-    ) -> None:
-        for result in self.config.function(list(lists[0])):
-            self.submit(result, rank=rank)
-
-
-class RunningApply(_Applied, RunningAggregate):
-    """All tuples of the key so far."""
-
-
-class TumblingApply(_Applied, TumblingAggregate):
-    """Blocks."""
-
-
-class SlidingApply(_Applied, SlidingAggregate):
-    """The last tuples."""
-
-
-class PunctuatedApply(_Applied, PunctuatedAggregate):
-    """Stretches between punctuations."""
-
-
-class EventTimeApply(_Applied, EventTimeAggregate):
-    """Windows in event time."""
 
 
 def _ranked(value: Any) -> tuple[int, Any]:

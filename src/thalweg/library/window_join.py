@@ -10,7 +10,7 @@ from thalweg.ir.canonical import canonical_key
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import code_fingerprint
 from thalweg.ir.times import to_time
-from thalweg.library.folds import above
+from thalweg.library.decimals import above
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from thalweg.engine.storage.log import Epoch
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Process, Source, StreamRef
-from thalweg.library.apply import ApplyConfig
-from thalweg.library.window_aggregate import Config
+from thalweg.library.window_aggregate import ApplyConfig, Config
 from thalweg.library.window_join import JoinConfig
 from thalweg.runtime.pe_counts import Counts, Spent
 
