@@ -17,7 +17,7 @@ import pytest
 import thalweg as tw
 from tests.docs.pages import Example, graph_of, headings, read_page
 from tests.docs.shown import shown
-from thalweg import agg, window
+from thalweg import window
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.checkpoint import Checkpoint
@@ -27,6 +27,8 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.lang import databases, endpoints, row_endpoints
+from thalweg.library.folds import CONSTRUCTORS, FOLDS
+from thalweg.library.windows import JOIN_WINDOWS, WINDOWS
 from thalweg.optimize.passes import make_plan
 from thalweg.verify.compare import first_difference
 from thalweg.verify.reference import Reference
@@ -167,7 +169,7 @@ ELSEWHERE = {
         (public(tw.Stream), r"\bs\.{}\("),
         (public(tw.App), r"\bapp\.{}\("),
         (ENDPOINTS, r"\btw\.{}\("),
-        (public(agg), r"\bagg\.{}\("),
+        (list(CONSTRUCTORS), r"\bagg\.{}\("),
         (public(window), r"\bwindow\.{}\("),
     ],
     ids=["Stream", "App", "endpoints", "agg", "window"],
@@ -178,6 +180,19 @@ def test_everything_is_in_the_tables(names: list[str], pattern: str) -> None:
     assert len(names) >= 4
     assert [n for n in names if not re.search(pattern.format(n), rows)] == [], "not in a table"
     assert [n for n in names if n not in ELSEWHERE and not re.search(rf"\.{n}\(", code)] == [], "not in an example"
+
+
+def test_all_windows_are_in_the_table() -> None:
+    rows = [line for line in PAGE.text.splitlines() if line.startswith("| [`window.")]
+    written = [w.written for w in WINDOWS] + [w.written for w in JOIN_WINDOWS]
+    assert len(rows) == len(written)
+    assert [text for text in written if not any(f"`{text}`" in row for row in rows)] == []
+
+
+def test_the_page_names_the_folds_that_depend_on_order() -> None:
+    named = re.search(r"The values of ([^;]*) depend on the order of the tuples;", PAGE.text)
+    assert named is not None
+    assert re.findall(r"`(\w+)`", named[1]) == sorted(name for name, spec in FOLDS.items() if spec.ordered)
 
 
 def test_links_lead_somewhere() -> None:

@@ -23,7 +23,6 @@ from thalweg.ir.operator_model import AT_MOST_ONE, Model, same
 from thalweg.ir.operators import OPERATORS, Filter, Map, Operator, Process, Sink
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TUPLE, UserCode
-from thalweg.library.window_aggregate import WindowAggregate
 
 
 @pytest.fixture(autouse=True)
@@ -120,12 +119,6 @@ def test_a_derived_operator_that_leaves_something_out() -> None:
     with pytest.raises(InternalError, match="Silent does not define code, known, settings, as every LibraryLogic"):
 
         class Silent(LibraryLogic):
-            def process(self, t: Any, port: int) -> None:
-                pass
-
-    with pytest.raises(InternalError, match="Windowed does not define results, as every LibraryLogic"):
-
-        class Windowed(WindowAggregate):
             def process(self, t: Any, port: int) -> None:
                 pass
 

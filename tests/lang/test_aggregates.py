@@ -11,6 +11,7 @@ import pytest
 import thalweg as tw
 from thalweg import agg, testing, window
 from thalweg.errors import Where
+from thalweg.lang.aggregates import FoldTable
 
 
 class Value(tw.Tuple):
@@ -63,7 +64,7 @@ def test_functions_of_one_code_are_not_one_fold(maker: str) -> None:
 
 def folds(**fields: agg.Aggregate) -> int:
     """How many folds these fields take."""
-    table = agg.FoldTable(Value.tuple_type, Where(__file__, 1))
+    table = FoldTable(Value.tuple_type, Where(__file__, 1))
     for field in fields.values():
         table.resolve(field)
     return len(table.folds)

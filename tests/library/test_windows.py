@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,9 +16,13 @@ from tests.properties.strategies import cut_all
 from thalweg import agg, testing, window
 from thalweg.errors import Where
 from thalweg.ir.expr import Record
-from thalweg.library.folds import MONOIDS, Monoid
-from thalweg.library.window_aggregate import EventTimeAggregate, Pane, SlidingAggregate, WindowAggregate, make_config
-from thalweg.library.windows import WindowSpec
+from thalweg.ir.windows import Window
+from thalweg.lang.aggregates import FoldTable
+from thalweg.library.fold_spec import Monoid, same_value
+from thalweg.library.folds import FOLDS
+from thalweg.library.window_aggregate import Pane, WindowAggregate, make_config
+from thalweg.library.windows.by_event_time import EventTimeAggregate
+from thalweg.library.windows.sliding import Sliding, SlidingAggregate
 from thalweg.optimize.passes import make_plan
 from thalweg.verify.compare import first_difference
 
@@ -78,21 +83,21 @@ def test_a_tuple_that_fails_is_as_if_it_had_not_come(rows: list[tuple[str, int, 
 L = TypeVar("L", bound=WindowAggregate)
 
 
-def made(logic: L, spec: WindowSpec, kinds: Iterable[str]) -> L:
+def made(logic: L, spec: Window, kinds: Iterable[str]) -> L:
     """The logic of an aggregate of i, without an engine around it."""
-    table = agg.FoldTable(Pair.tuple_type, Where(__file__, 1))
+    table = FoldTable(Pair.tuple_type, Where(__file__, 1))
     fields = tuple((kind, table.resolve(getattr(agg, kind)("i"))) for kind in kinds)
-    logic.config = make_config(spec, tuple(table.folds), Record(fields), late=False)
+    logic.config = make_config(spec, tuple(table.folds), Record(fields))
     logic._submitted, logic.now = [], None
     return logic
 
 
-def sliding(spec: WindowSpec, kinds: Iterable[str]) -> SlidingAggregate:
+def sliding(spec: Window, kinds: Iterable[str]) -> SlidingAggregate:
     return made(SlidingAggregate(), spec, kinds)
 
 
-@pytest.mark.parametrize("spec", [WindowSpec((), slides=True, count=2), WindowSpec((), slides=True, delta=2, on="j")])
-def test_a_window_does_not_grow_by_tuples_that_fail(spec: WindowSpec) -> None:
+@pytest.mark.parametrize("spec", [window.sliding(count=2), window.sliding(delta=2, on="j")])
+def test_a_window_does_not_grow_by_tuples_that_fail(spec: Window) -> None:
     logic = sliding(spec, ("sum", "std", "collect"))
     for j, i in enumerate((HUGE, HUGE, HUGE, 1, 1, 1)):
         try:
@@ -101,7 +106,7 @@ def test_a_window_does_not_grow_by_tuples_that_fail(spec: WindowSpec) -> None:
             assert i == HUGE
         assert len(logic.queue) == len(logic.lists) <= 3
         assert len(logic.places) in (0, len(logic.queue))
-    assert [value["sum"] for _, _, value in logic._submitted[-2:]] == [2, 2 if spec.count else 3]
+    assert [value["sum"] for _, _, value in logic._submitted[-2:]] == [2, 2 if isinstance(spec, Sliding) else 3]
 
 
 def test_a_window_in_event_time_that_fails_is_not_tried_again() -> None:
@@ -126,8 +131,8 @@ def test_a_step_costs_the_same_whatever_the_window(size: int, monkeypatch: pytes
         steps += 1
         return older + newer
 
-    monkeypatch.setitem(MONOIDS, "sum", Monoid(MONOIDS["sum"].start, counted, MONOIDS["sum"].finish))
-    for spec in (WindowSpec((), slides=True, count=size), WindowSpec((), slides=True, delta=size, on="j")):
+    monkeypatch.setitem(FOLDS, "sum", replace(FOLDS["sum"], scalar=Monoid(same_value, counted, same_value)))
+    for spec in (window.sliding(count=size), window.sliding(delta=size, on="j")):
         steps, logic = 0, sliding(spec, ("sum",))
         for j in range(1000):
             logic.process(Pair("", j, j), 0)
@@ -135,7 +140,7 @@ def test_a_step_costs_the_same_whatever_the_window(size: int, monkeypatch: pytes
 
 
 def timed() -> EventTimeAggregate:
-    return made(EventTimeAggregate(), WindowSpec((), slides=True, size=6, step=2, on="j"), ("sum",))
+    return made(EventTimeAggregate(), window.sliding(time=6, slide=2, on="j"), ("sum",))
 
 
 def test_panes_are_in_the_order_of_their_time() -> None:

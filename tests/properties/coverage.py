@@ -14,6 +14,8 @@ from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.operators import Aggregate, Pace, Process
 from thalweg.library.apply import SortBy, TopK
+from thalweg.library.folds import FOLDS
+from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
 from thalweg.runtime.logic_operator import ProcessRun
 from thalweg.runtime.pe import PE
@@ -39,12 +41,12 @@ MUST_BE_SEEN = (
     *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter", "skipped tuples"),
     *(f"{k} {p}" for k in ("aggregate", "apply", "join", "mapbatches", "custom") for p in ("skip", "dead_letter")),
     *("throttle", "sort descending", "top_k least"),
-    *(f"fold {k}" for k in ("count", "sum", "min", "max", "first", "last", "any", "min of str", "max of str")),
-    *(f"fold {k} in Python" for k in ("count", "sum", "min", "max", "first", "last", "any", "std", "wma")),
-    *(f"fold {k} in Python" for k in ("quantile", "distinct", "collect", "argmin", "argmax", "apply")),
-    *("fold window_start in Python", "fold window_end in Python"),
+    *(f"fold {k} in Python" for k in FOLDS),
+    *(f"fold {k}" for k, spec in FOLDS.items() if spec.kernel is not None),
+    *("fold min of str", "fold max of str"),
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
-    *("window sliding", "window running", "window tumbling"),
+    *(f"window {kind.__name__}" for kind in WINDOWS),
+    *(f"kernel window {kind.__name__}" for kind in WINDOWS if kind.has_kernel),
     *(
         "chain kernel",
         "chain fallback",
@@ -83,6 +85,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
             seen[f"logic {type(operator.logic).__name__}"] += 1
             seen["marks of several streams"] += operator.word == "marks"
             config = getattr(operator.logic, "config", None)
+            seen[f"window {type(getattr(config, 'window', None)).__name__}"] += 1
             seen.update({f"fold {fold.kind} in Python" for fold in getattr(config, "folds", ())})
             match getattr(config, "function", None):
                 case SortBy(descending=True):
@@ -90,7 +93,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
                 case TopK(order=SortBy(descending=False)):
                     seen["top_k least"] += 1
         if isinstance(operator, Aggregate):
-            seen[f"window {type(operator.window).__name__.lower()}"] += 1
+            seen[f"kernel window {type(operator.window).__name__}"] += 1
             seen.update({f"fold {fold.kind}" for fold in operator.folds})
             seen.update({f"fold {fold.kind} of {fold.type}" for fold in operator.folds})
     for hint in plan.graph.hints.values():

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 import thalweg as tw
+from tests.properties import folds
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
+from thalweg.ir.types import BOOL, FLOAT, INT, STR
 
 Arguments = tuple[Any, ...]
 KEYS = (("k",), ("k",), (), ("n",), ("y",), ("k", "b"))
@@ -107,15 +109,16 @@ def above(least: int) -> Callable[[list[int]], int]:
 
 WIDER: Mapping[str, tuple[agg.Aggregate, ...]] = {
     "i": (
+        *folds.aggregates(INT).values(),
         *(agg.distinct("k"), agg.argmax("x", "n"), agg.count(), agg.apply(len, "s", int)),
         *(agg.apply(above(0), "n", int), agg.apply(above(2), "n", int), agg.sum("n"), agg.distinct("y")),
     ),
     "n": (agg.argmin("y", "n"), agg.distinct("s"), agg.count(), agg.apply(above(1), "n", int), agg.last("n")),
-    "x": (agg.std("x"), agg.wma("y"), agg.sum("y"), agg.quantile("y", 0.3), agg.mean("x"), agg.min("x")),
-    "y": (agg.median("x"), agg.std("n"), agg.max("y"), agg.wma("n"), agg.sum("x") / agg.count()),
-    "s": (agg.argmax("y", "s"), agg.first("s"), agg.min("s"), agg.max("s"), agg.any("k")),
+    "x": (*folds.aggregates(FLOAT).values(), agg.quantile("y", 0.3), agg.mean("x"), agg.min("x")),
+    "y": (*folds.aggregates(FLOAT).values(), agg.median("x"), agg.sum("x") / agg.count()),
+    "s": (*folds.aggregates(STR).values(), agg.argmax("y", "s"), agg.any("k")),
     "k": (agg.any("k"), agg.argmin("x", "k")),
-    "b": (agg.last("b"), agg.argmax("n", lambda t: t.x > t.y)),
+    "b": (*folds.aggregates(BOOL).values(), agg.argmax("n", lambda t: t.x > t.y)),
 }
 WINDOWS = (
     *("running", "tumbling", "sliding", "tumbling delta", "sliding delta"),
@@ -335,6 +338,7 @@ _FAILING: Mapping[str, Mapping[str, Any]] = {
     "split": pool.FAILING_SPLITS,
     # Which attribute has the field that fails: in a kernel, or beside folds that no kernel has.
     "aggregate": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
+    | {n: ("x", a) for n, a in folds.failing_aggregates(FLOAT).items()}
     | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
     "kernel": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
     | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},

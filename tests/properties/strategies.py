@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import thalweg as tw
-from tests.properties import control, derived
+from tests.properties import control, derived, folds
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
@@ -31,6 +31,7 @@ from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.ir.types import BOOL, FLOAT, INT, STR
 from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
@@ -50,11 +51,16 @@ MAPS = pool.ANALYZABLE_MAPS | pool.OPAQUE_MAPS | pool.FAILING_MAPS
 PREDICATES = pool.ANALYZABLE_PREDICATES | pool.OPAQUE_PREDICATES | pool.FAILING_PREDICATES
 FLAT_MAPS = pool.FLAT_MAPS | {f"failing_{n}": f for n, f in pool.FAILING_FLAT_MAPS.items()}
 SPLITS = pool.SPLITS | {f"failing_{n}": f for n, f in pool.FAILING_SPLITS.items()}
+# Aggregates that have kernels, by the type of their result.
+INT_AGGREGATES = folds.aggregates(INT, kernel=True) | pool.INT_AGGREGATES
+FLOAT_AGGREGATES = folds.aggregates(FLOAT, kernel=True) | pool.FLOAT_AGGREGATES
+TEXT_AGGREGATES = folds.aggregates(STR, kernel=True) | pool.TEXT_AGGREGATES
+FLAG_AGGREGATES = folds.aggregates(BOOL, kernel=True) | pool.FLAG_AGGREGATES
 AGGREGATES: Mapping[str, agg.Aggregate] = (
-    pool.INT_AGGREGATES
-    | pool.FLOAT_AGGREGATES
-    | pool.TEXT_AGGREGATES
-    | pool.FLAG_AGGREGATES
+    INT_AGGREGATES
+    | FLOAT_AGGREGATES
+    | TEXT_AGGREGATES
+    | FLAG_AGGREGATES
     | {f"key_{n}": a for n, a in pool.KEY_AGGREGATES.items()}
     | {f"failing_{n}": a for n, a in (pool.FAILING_INT_AGGREGATES | pool.FAILING_FLOAT_AGGREGATES).items()}
 )
@@ -464,13 +470,13 @@ def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None
     by = draw(st.sampled_from(KEYS)) if key is None else key
     size, slide = draw(st.integers(0, 7)), draw(st.sampled_from(SLIDES))
     pools: Mapping[str, Iterable[str]] = {
-        "i": pool.INT_AGGREGATES,
+        "i": INT_AGGREGATES,
         "n": pool.SMALL_AGGREGATES,
-        "x": pool.FLOAT_AGGREGATES,
-        "y": pool.FLOAT_AGGREGATES,
-        "s": pool.TEXT_AGGREGATES,
-        "k": pool.TEXT_AGGREGATES,
-        "b": pool.FLAG_AGGREGATES,
+        "x": FLOAT_AGGREGATES,
+        "y": FLOAT_AGGREGATES,
+        "s": TEXT_AGGREGATES,
+        "k": TEXT_AGGREGATES,
+        "b": FLAG_AGGREGATES,
     }
     if draw(st.booleans()):
         pools = pool.NARROW_AGGREGATES

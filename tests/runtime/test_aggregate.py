@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.stores import DictStore
 from thalweg import agg, window
-from thalweg.ir.operators import Aggregate, Tumbling, fold_name
+from thalweg.ir.folds import fold_name
+from thalweg.ir.operators import Aggregate
 from thalweg.ir.types import FLOAT, STR
-from thalweg.library.folds import MONOIDS, Monoid
+from thalweg.library.fold_spec import Monoid, same_value
+from thalweg.library.folds import FOLDS
+from thalweg.library.windows.tumbling import Tumbling
 from thalweg.runtime.aggregate import Groups, RowFolds, emitting, fold_frame, make_table
 from thalweg.runtime.columns import Column, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback
@@ -181,7 +185,7 @@ def test_a_step_of_the_row_path_costs_the_same_whatever_the_window(size: int, mo
         steps += 1
         return min(older, newer)
 
-    monkeypatch.setitem(MONOIDS, "min", Monoid(MONOIDS["min"].start, least, MONOIDS["min"].finish))
+    monkeypatch.setitem(FOLDS, "min", replace(FOLDS["min"], scalar=Monoid(same_value, least, same_value)))
     op = operator(window.sliding(count=size, by="k"))
     state = State(DictStore(), 1, {op.name: make_table(op, [STR])})
     for _ in range(2):

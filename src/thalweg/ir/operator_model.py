@@ -10,7 +10,8 @@ from thalweg.ir.expr import Attr, Expr, Record, reads
 from thalweg.ir.types import TupleType
 
 if TYPE_CHECKING:
-    from thalweg.ir.operators import Fold, Process
+    from thalweg.ir.folds import Fold
+    from thalweg.ir.operators import Process
 
 Bounds = tuple[int, int | None]
 Copies = Mapping[str, str]
@@ -54,7 +55,7 @@ def copied_fields(fields: Mapping[str, Expr], output: TupleType, kind: TupleType
 
 
 def key_folds(folds: tuple[Fold, ...], fields: Record, by: tuple[str, ...]) -> Copies:
-    """A fold that picks one value of a key attribute returns the key: all tuples of a window share it."""
+    """A fold that returns a value of a key attribute returns the key: all tuples of a window share it."""
     found: dict[str, str] = {}
     for name, field in fields.fields:
         if not isinstance(field, Attr):

@@ -12,7 +12,7 @@ from thalweg.ir.logic import Logic
 from thalweg.ir.types import AttributeType, TupleType
 
 if TYPE_CHECKING:
-    from thalweg.ir.operators import Fold
+    from thalweg.ir.folds import Fold
 
 # What is done with the result of a function.
 TRUTH, TUPLE, TUPLES, VALUE = "truth", "tuple", "tuples", "value"

@@ -2,78 +2,149 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from thalweg.ir import operators as ops
-from thalweg.ir.expr import Record
+from thalweg.errors import GraphError, Where, described
+from thalweg.ir.expr import Attr, Const, Expr, Record
+from thalweg.ir.expr import apply as apply_operation
+from thalweg.ir.folds import Fold, fold_name
 from thalweg.ir.logic import Logic
-from thalweg.lang.window import Window
-from thalweg.library.apply import (
-    ApplyConfig,
-    EventTimeApply,
-    PunctuatedApply,
-    RunningApply,
-    SlidingApply,
-    TumblingApply,
-)
-from thalweg.library.window_aggregate import (
-    EventTimeAggregate,
-    PunctuatedAggregate,
-    RunningAggregate,
-    SlidingAggregate,
-    TumblingAggregate,
-    WindowAggregate,
-    make_config,
-)
-from thalweg.library.windows import WindowSpec
-
-KERNEL_FOLDS = frozenset(("count", "sum", "min", "max", "first", "last", "any"))
+from thalweg.ir.operators import Function
+from thalweg.ir.types import BOOL, INT64_MAX, INT64_MIN, PYTHON_TYPES, AttributeType, TupleType
+from thalweg.ir.windows import Window
+from thalweg.lang.annotations import attribute_type
+from thalweg.lang.functions import attribute_function, read_function
+from thalweg.lang.type_classes import missing_hint, words
+from thalweg.library.fold_spec import Call
+from thalweg.library.fold_terms import Aggregate, Argument, Combined, Number, Of
+from thalweg.library.folds import FOLDS
+from thalweg.library.window_aggregate import ApplyConfig, make_config
+from thalweg.library.windows import WINDOWS
 
 
-def has_kernel(window: Window, folds: tuple[ops.Fold, ...]) -> bool:
-    """Whether an aggregate runs as a kernel; all others run tuple by tuple."""
-    return not isinstance(window, WindowSpec) and all(fold.kind in KERNEL_FOLDS for fold in folds)
+def check_window(window: object, word: str, where: Where) -> None:
+    if not isinstance(window, WINDOWS):
+        raise GraphError(
+            f"not a window for {word}",
+            where=where,
+            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
+            found=described(window),
+        )
 
 
-def as_spec(window: Window) -> WindowSpec:
-    match window:
-        case ops.Running(by=by):
-            return WindowSpec(by)
-        case ops.Sliding(count=count, slide=slide, by=by):
-            return WindowSpec(by, slides=True, count=count, slide=slide)
-        case ops.Tumbling(count=count, by=by):
-            return WindowSpec(by, count=count)
-    return window
+def has_kernel(window: Window, folds: tuple[Fold, ...]) -> bool:
+    """Whether an aggregate runs vectorized; all others run tuple by tuple."""
+    return window.has_kernel and all(FOLDS[fold.kind].kernel is not None for fold in folds)
 
 
-def _choice(spec: WindowSpec, classes: tuple[type[Any], ...]) -> Any:
-    running, tumbling, sliding, punctuated, timed = classes
-    if spec.timed:
-        return timed()
-    if spec.punctuations is not None:
-        return punctuated()
-    if spec.count is None and spec.delta is None:
-        return running()
-    return sliding() if spec.slides else tumbling()
-
-
-def aggregate_logic(window: Window, folds: tuple[ops.Fold, ...], fields: Record) -> Logic:
-    spec = as_spec(window)
-    classes = (RunningAggregate, TumblingAggregate, SlidingAggregate, PunctuatedAggregate, EventTimeAggregate)
-    logic: WindowAggregate = _choice(spec, classes)
-    logic.config = make_config(spec, folds, fields, late=spec.timed)
+def aggregate_logic(window: Window, folds: tuple[Fold, ...], fields: Record) -> Logic:
+    logic = window.aggregate()
+    logic.config = make_config(window, folds, fields)
     return logic
 
 
 def apply_logic(window: Window, function: Any) -> Logic:
-    spec = as_spec(window)
-    classes = (RunningApply, TumblingApply, SlidingApply, PunctuatedApply, EventTimeApply)
-    logic: Logic = _choice(spec, classes)
-    logic.config = ApplyConfig(spec, function, late=spec.timed)
+    logic = window.apply()
+    logic.config = ApplyConfig(window, function)
     return logic
 
 
-def on_time(spec: WindowSpec, attribute: str) -> WindowSpec:
-    """A window in event time, with the attribute that holds it."""
-    return spec if spec.on else replace(spec, on=attribute)
+def _same(known: Fold, fold: Fold) -> bool:
+    """Whether two folds always have the same value. Functions with the same code may have captured different values:
+    only the same function counts as the same."""
+    return known.fingerprint() == fold.fingerprint() and known.function is fold.function and known.type == fold.type
+
+
+class FoldTable:
+    """The distinct folds of one aggregate operator, filled while its output fields are resolved."""
+
+    def __init__(self, input_type: TupleType, where: Where, time_type: AttributeType | None = None) -> None:
+        self.input_type, self.where, self.time_type = input_type, where, time_type
+        self.folds: list[Fold] = []
+
+    def resolve(self, aggregate: Aggregate) -> Expr:
+        match aggregate:
+            case Of():
+                return self._fold(aggregate)
+            case Number(value):
+                return self._number(value)
+            case Combined(op, left, right):
+                a, b = self.resolve(left), self.resolve(right)
+                found = apply_operation(op, a, b)
+                if found is None:
+                    raise GraphError(
+                        f"aggregates cannot be combined by {op}",
+                        where=self.where,
+                        expected="numbers (int or float)",
+                        found=f"{a.type} {op} {b.type}",
+                        hint="make them fields of their own and combine them in a .map() behind",
+                    )
+                return found
+        raise GraphError(
+            "not an aggregate",
+            where=self.where,
+            expected="agg.count(), agg.sum(…) or another of agg, or a combination of them",
+            found=described(aggregate),
+            hint=f"agg.any({aggregate!r}), for a key" if isinstance(aggregate, str) else None,
+        )
+
+    def _number(self, value: object) -> Const:
+        if type(value) is float or (type(value) is int and INT64_MIN <= value <= INT64_MAX):
+            return Const(value, PYTHON_TYPES[type(value)])
+        raise GraphError(
+            "aggregates are combined with numbers",
+            where=self.where,
+            expected="an aggregate, a float or a 64-bit int",
+            found=repr(value),
+        )
+
+    def _fold(self, of: Of) -> Attr:
+        function, picked = self._function(of.argument), self._function(of.picked)
+        kind, forwards = self._type(of, function, picked), FOLDS[of.kind].forwards
+        fold = Fold(of.kind, function, kind, picked, of.parameter, of.function, forwards)
+        index = next((i for i, known in enumerate(self.folds) if _same(known, fold)), len(self.folds))
+        if index == len(self.folds):
+            self.folds.append(fold)
+        return Attr(fold_name(index), fold.type)
+
+    def _function(self, argument: Argument | None) -> Function | None:
+        if argument is None:
+            return None
+        if isinstance(argument, str):
+            return attribute_function(argument, self.input_type, self.where)
+        return read_function(argument, self.input_type, self.where)
+
+    def _type(self, of: Of, function: Function | None, picked: Function | None) -> AttributeType:
+        argument = None if function is None else self._readable(of.kind, function)
+        if argument is not None:
+            self._check_type(of.kind, argument)
+        call = Call(
+            argument,
+            None if picked is None else self._readable(of.kind, picked),
+            None if of.type is None else attribute_type(of.type, f"the result of agg.{of.kind}", self.where),
+            self.time_type,
+            of.parameter,
+        )
+        try:
+            return FOLDS[of.kind].result(call)
+        except GraphError as error:
+            error.where = self.where
+            raise
+
+    def _readable(self, kind: str, function: Function) -> AttributeType:
+        if function.expr is None or not isinstance(function.expr, Expr):
+            raise GraphError(
+                f"agg.{kind}: its argument cannot be read: {function.opaque_because or 'it builds a tuple'}",
+                where=self.where,
+                expected="an attribute's name or an expression over attributes",
+                hint="compute the value in a .map() before, with a declared tuple type",
+            )
+        return function.expr.type
+
+    def _check_type(self, kind: str, value: AttributeType) -> None:
+        """Refuse values that the fold cannot take."""
+        takes = FOLDS[kind].takes
+        if takes is None or value in takes:
+            return
+        hint = "`1 if t.flag else 0` counts a flag" if value is BOOL else missing_hint(value)
+        raise GraphError(f"agg.{kind} of {value}", where=self.where, expected=words(takes), hint=hint)

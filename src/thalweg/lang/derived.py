@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 from thalweg.errors import GraphError, described
 from thalweg.ir.canonical import canonical
 from thalweg.ir.logic import Logic
-from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
-from thalweg.lang.aggregates import apply_logic, as_spec
+from thalweg.ir.windows import Window
+from thalweg.lang.aggregates import apply_logic, check_window
 from thalweg.lang.source_place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
-from thalweg.lang.window import Distance, Duration, Last, Names, Window, Within, names
+from thalweg.lang.window import Distance, Names, names
 from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
 from thalweg.library.select import Code, Dedup, DedupConfig
+from thalweg.library.window_arguments import Duration
 from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin, both
-from thalweg.library.windows import WindowSpec
+from thalweg.library.windows.of_joins import Last, Within
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
@@ -374,16 +375,10 @@ def _applied(
     name: str | None,
 ) -> Stream:
     site = stream._site(word, name)
-    if not isinstance(window, Running | Sliding | Tumbling | WindowSpec):
-        raise GraphError(
-            f"not a window for {word}",
-            where=site.where,
-            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
-            found=described(window),
-        )
-    spec = site.window(stream, as_spec(window))
+    check_window(window, word, site.where)
+    over = site.window(stream, window)
     output = stream.tuple_type if into is None else site.declared(into)
-    return site.windowed(stream, word, spec, apply_logic(spec, function), output, on_error)
+    return site.windowed(stream, word, over, apply_logic(over, function), output, on_error)
 
 
 def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:

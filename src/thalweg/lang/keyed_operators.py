@@ -9,43 +9,39 @@ from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.types import TupleType
-from thalweg.lang import agg
+from thalweg.ir.windows import Window
 from thalweg.lang import derived as library
-from thalweg.lang.aggregates import aggregate_logic, as_spec, has_kernel
+from thalweg.lang.aggregates import FoldTable, aggregate_logic, check_window, has_kernel
 from thalweg.lang.operator_call import Site
 from thalweg.lang.tuples import check_names
-from thalweg.lang.window import Distance, Last, Window, Within, names
-from thalweg.library.windows import WindowSpec
+from thalweg.lang.window import Distance, names
+from thalweg.library.fold_terms import Aggregate
+from thalweg.library.windows.by_event_time import TimeWindow
+from thalweg.library.windows.of_joins import Last, Within
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
 
 def aggregate(
-    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: agg.Aggregate
+    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: Aggregate
 ) -> Stream:
     """Aggregates over a window: a result per tuple of a running window, per slide of a sliding one, and when a
     tumbling one closes."""
     site = Site(self.app, "aggregate", name)
-    if not isinstance(window, ops.Running | ops.Sliding | ops.Tumbling | WindowSpec):
-        raise GraphError(
-            "not a window for an aggregate",
-            where=site.where,
-            expected="window.running(…), window.tumbling(…) or window.sliding(…)",
-            found=described(window),
-        )
+    check_window(window, "an aggregate", site.where)
     if not fields:
         raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
     self._check_attributes(window.by, site)
     check_names(fields, site.name, site.where)
-    spec = site.window(self, as_spec(window))
-    table = agg.FoldTable(self.tuple_type, site.where, self.tuple_type.get(spec.on) if spec.timed else None)
+    over = site.window(self, window)
+    time_type = self.tuple_type.get(over.on) if isinstance(over, TimeWindow) else None
+    table = FoldTable(self.tuple_type, site.where, time_type)
     record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
     output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
     folds = tuple(table.folds)
-    if not has_kernel(window, folds):
-        return site.windowed(self, "aggregate", spec, aggregate_logic(spec, folds, record), output, on_error)
-    assert not isinstance(window, WindowSpec)
+    if not has_kernel(over, folds):
+        return site.windowed(self, "aggregate", over, aggregate_logic(over, folds, record), output, on_error)
     policy, letters = site.policy(on_error)
     return site.stream(
         ops.Aggregate(
@@ -54,7 +50,7 @@ def aggregate(
             outputs=(output, *letters),
             where=site.where,
             on_error=policy,
-            window=window,
+            window=over,
             folds=folds,
             fields=record,
         ),

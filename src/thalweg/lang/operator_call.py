@@ -10,12 +10,13 @@ from thalweg.ir import operators as ops
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
 from thalweg.ir.types import DATETIME, TupleType
+from thalweg.ir.windows import PUNCTUATION, Window
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.source_place import assigned_name, call_place, prefixed, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance
 from thalweg.library.multi_port import EveryPunctuation, LeastTime, MeetConfig
-from thalweg.library.windows import WindowSpec
+from thalweg.library.windows.by_event_time import TimeWindow
 
 if TYPE_CHECKING:
     from thalweg.lang.app import App, Stream
@@ -93,27 +94,28 @@ class Site:
             )
         return stream.time
 
-    def window(self, stream: Stream, spec: WindowSpec) -> WindowSpec:
+    def window(self, stream: Stream, window: Window) -> Window:
         """The window, checked against the stream that it sees."""
-        stream._check_attributes(spec.by, self)
-        if spec.timed:
-            time = spec.on or self.time_attribute(stream)
+        stream._check_attributes(window.by, self)
+        if isinstance(window, TimeWindow):
+            time = window.on or self.time_attribute(stream)
             if not stream.timed:
                 self.time_attribute(stream)
             stream._check_attributes((time,), self)
-            self.check_unit(stream, time, spec.clock)
-            return replace(spec, on=time)
-        if spec.punctuations is not None and (stream.marks is None or stream.timed):
+            self.check_unit(stream, time, window.clock)
+            return replace(window, on=time)
+        if window.marks == PUNCTUATION and (stream.marks is None or stream.timed):
             raise GraphError(
                 f"the stream {stream.ref} has no punctuation",
                 where=self.where,
                 expected="a stream behind .punctor(…)",
                 hint=".punctor(lambda t: …), true for the tuples that end a window",
             )
-        if spec.on:
-            stream._check_attributes((spec.on,), self)
-            check_distance("a delta", spec.on, stream.tuple_type.kind(spec.on), spec.delta, self.where)
-        return spec
+        if window.distance is not None:
+            attribute, delta = window.distance
+            stream._check_attributes((attribute,), self)
+            check_distance("a delta", attribute, stream.tuple_type.kind(attribute), delta, self.where)
+        return window
 
     def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
         """A length of time is in the unit of the attribute: 10 could be seconds, for a datetime it would be 10 µs."""
@@ -186,15 +188,15 @@ class Site:
         return made
 
     def windowed(
-        self, stream: Stream, word: str, spec: WindowSpec, logic: Logic, output: TupleType, on_error: str
+        self, stream: Stream, word: str, window: Window, logic: Logic, output: TupleType, on_error: str
     ) -> Stream:
         """An operator over a window, with its late stream where the window is in event time."""
-        outputs = [output, stream.tuple_type] if spec.timed else [output]
-        marks = stream.marks if spec.marked else None
+        outputs = [output, stream.tuple_type] if window.timed else [output]
+        marks = None if window.marks is None else stream.marks
         made = self.process(
-            word, logic, [stream], by=[spec.by], outputs=outputs, marks=marks, timed=spec.timed, on_error=on_error
+            word, logic, [stream], by=[window.by], outputs=outputs, marks=marks, timed=window.timed, on_error=on_error
         )
-        return made[0].with_late(made[1]) if spec.timed else made[0]
+        return made[0].with_late(made[1]) if window.timed else made[0]
 
 
 def _alike_marked(streams: list[Stream]) -> bool:

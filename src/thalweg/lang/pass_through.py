@@ -15,7 +15,7 @@ from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
 from thalweg.lang.functions import read_function
 from thalweg.lang.operator_call import Site
-from thalweg.lang.window import Duration
+from thalweg.library.window_arguments import Duration
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream

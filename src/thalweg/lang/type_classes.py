@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from thalweg.errors import GraphError, Where, described
-from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType, TupleType
-
-SUMMED = (INT, FLOAT, DECIMAL)
-COMPARED = (*SUMMED, STR, BYTES, DATETIME, DATE)
-ORDERED = (*COMPARED, BOOL)
+from thalweg.ir.type_groups import ORDERED
+from thalweg.ir.types import DATE, DATETIME, DECIMAL, FLOAT, INT, AttributeType, TupleType
 
 # What the difference of two values of a type can be compared with.
 _DISTANCES: Mapping[AttributeType, tuple[type, ...]] = {

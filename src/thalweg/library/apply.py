@@ -1,96 +1,17 @@
-"""A function of all tuples of a window: sort, top-k, skyline and what users define."""
+"""Functions of all tuples of a window: sort, top-k, skyline."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from thalweg.ir.library_logic import LibraryLogic
-from thalweg.ir.operator_model import AT_MOST_ONE, Copies, Model
-from thalweg.ir.operators import Process, code_fingerprint
+from thalweg.ir.operator_model import AT_MOST_ONE, Model
+from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
-from thalweg.ir.user_code import TUPLES, ListOf, UserCode, UserFunction
-from thalweg.library.window_aggregate import (
-    EventTimeAggregate,
-    PunctuatedAggregate,
-    RunningAggregate,
-    SlidingAggregate,
-    TumblingAggregate,
-    WindowAggregate,
-)
-from thalweg.library.windows import WindowSpec
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyConfig:
-    """The window and the function of its tuples."""
-
-    window: WindowSpec
-    function: Callable[[list[Any]], Iterable[Any]]
-    late: bool = False
-    monoids: tuple[None] = (None,)
-    combined: tuple[()] = ()
-    folds: tuple[()] = ()
-
-    def __str__(self) -> str:
-        return f"{self.window} {code_fingerprint(self.function)}"
-
-
-class _Applied(WindowAggregate):
-    """In the place of folds: the tuples themselves."""
-
-    config: Any
-    gives_many: ClassVar[bool] = True
-
-    def settings(self) -> str:
-        return str(self.config)
-
-    def copies(self) -> Copies:
-        return {}
-
-    def reads(self) -> frozenset[str] | None:
-        return None
-
-    def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
-        made = UserFunction(
-            function=self.config.function,
-            where=operator.where,
-            arguments=(ListOf(inputs[0]),),
-            use=TUPLES,
-            output=operator.outputs[0],
-        )
-        return (made,)
-
-    def values(self, row: Any) -> list[Any]:
-        return [row]
-
-    def emit_folded(
-        self, elements: Sequence[Any], lists: Sequence[Sequence[Any]], *, rank: int = 0, start: int = 0, end: int = 0
-    ) -> None:
-        for result in self.config.function(list(lists[0])):
-            self.submit(result, rank=rank)
-
-
-class RunningApply(_Applied, RunningAggregate):
-    """All tuples of the key so far."""
-
-
-class TumblingApply(_Applied, TumblingAggregate):
-    """Blocks."""
-
-
-class SlidingApply(_Applied, SlidingAggregate):
-    """The last tuples."""
-
-
-class PunctuatedApply(_Applied, PunctuatedAggregate):
-    """Stretches between punctuations."""
-
-
-class EventTimeApply(_Applied, EventTimeAggregate):
-    """Windows in event time."""
+from thalweg.ir.user_code import UserCode
 
 
 def _ranked(value: Any) -> tuple[int, Any]:

@@ -13,7 +13,7 @@ from thalweg.ir.operators import Process, code_fingerprint
 from thalweg.ir.times import to_time
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TRUTH, UserCode, UserFunction
-from thalweg.library.folds import above
+from thalweg.library.decimals import above
 
 
 @dataclass(frozen=True, slots=True)

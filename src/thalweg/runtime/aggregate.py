@@ -10,23 +10,48 @@ from typing import Any
 import numpy as np
 
 from thalweg.ir.expr import Expr, evaluate
-from thalweg.ir.operators import Aggregate, Fold, Running, Sliding, Tumbling, fold_name
+from thalweg.ir.folds import Fold, fold_name
+from thalweg.ir.operators import Aggregate
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, conform
-from thalweg.library.folds import MONOIDS, TwoStacks, combined
+from thalweg.ir.windows import Window
+from thalweg.library.fold_spec import AccumulateKernel, CountKernel, Kernel, Monoid, NewestKernel, OldestKernel
+from thalweg.library.folds import FOLDS
+from thalweg.library.two_stacks import TwoStacks, combine_all
+from thalweg.library.windows.sliding import Sliding
+from thalweg.library.windows.tumbling import Tumbling
 from thalweg.runtime.columns import DTYPES, Array, Column, concat, from_values, take, to_list
-from thalweg.runtime.folds import accumulate, accumulate_backward, group_order, ranges
-from thalweg.runtime.kernels import numbers, plain, summable
+from thalweg.runtime.kernels import Fallback, numbers
 from thalweg.runtime.keys import Keys
+from thalweg.runtime.segments import accumulate, accumulate_backward, group_order, ranges
 from thalweg.runtime.state import State, Table
 
-UFUNCS: Mapping[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-_STATELESS_FOLDS = ("count", "last", "any")  # known from the count and the newest tuple alone
+
+def kernel_of(fold: Fold) -> Kernel:
+    found = FOLDS[fold.kind].kernel
+    assert found is not None, fold.kind
+    return found
+
+
+def monoid_of(fold: Fold) -> Monoid:
+    """Folds with kernels are monoids whose elements are values, so that both paths share their state."""
+    found = FOLDS[fold.kind].scalar
+    assert isinstance(found, Monoid), fold.kind
+    return found
+
+
+def _accumulated(kernel: AccumulateKernel, values: Array, carried: Array) -> np.ufunc:
+    """The kernel's ufunc, if it gives Python's answer."""
+    if not kernel.exact(values, carried):
+        raise Fallback
+    found = getattr(np, kernel.ufunc)
+    assert isinstance(found, np.ufunc)
+    return found
 
 
 def stored_folds(operator: Aggregate) -> list[int]:
     """A window that is closed at the end, when there is no tuple any more, must know all but the count."""
-    known = ("count",) if operator.acts_at_end else _STATELESS_FOLDS
-    return [i for i, fold in enumerate(operator.folds) if fold.kind not in known]
+    known = CountKernel if operator.acts_at_end else (CountKernel, NewestKernel)
+    return [i for i, fold in enumerate(operator.folds) if not isinstance(kernel_of(fold), known)]
 
 
 def make_table(operator: Aggregate, key_types: Sequence[AttributeType]) -> Table:
@@ -43,7 +68,7 @@ def key_column(index: int) -> str:
     return f"key{index}"
 
 
-def period(window: Running | Sliding | Tumbling) -> int:
+def period(window: Window) -> int:
     """A result at every so many tuples of a key."""
     match window:
         case Sliding(slide=slide):
@@ -108,17 +133,19 @@ def _blocks(operator: Aggregate, groups: Groups, arguments: Sequence[Column | No
     starts = groups.starts if size is None else np.union1d(groups.starts, np.flatnonzero(groups.index % size == 0))
     ends = groups.starts + groups.lengths - 1
     for i, (fold, argument) in enumerate(zip(operator.folds, arguments, strict=True)):
-        name = fold_name(i)
+        name, kernel = fold_name(i), kernel_of(fold)
         if argument is None:
             results[name] = groups.index + 1 if size is None else groups.index % size + 1
             continue
-        if fold.kind in _STATELESS_FOLDS:
-            results[name] = argument
-        elif fold.kind == "first":
-            results[name] = _first(argument, take(groups.table.columns[name], groups.rows), groups, under_way, starts)
-        else:
-            carried = take(groups.table.columns[name], groups.rows)
-            results[name] = _seeded(fold, groups, argument, carried, under_way, starts)
+        match kernel:
+            case OldestKernel():
+                carried = take(groups.table.columns[name], groups.rows)
+                results[name] = _first(argument, carried, groups, under_way, starts)
+            case AccumulateKernel():
+                carried = take(groups.table.columns[name], groups.rows)
+                results[name] = _seeded(kernel, groups, argument, carried, under_way, starts)
+            case _:
+                results[name] = argument
         if name in groups.table.columns:
             new_state[name] = take(results[name], ends)
     groups.table.update(groups.rows, new_state)
@@ -133,16 +160,14 @@ def _first(argument: Column, carried: Column, groups: Groups, under_way: Array, 
     return take(concat([argument, carried]), np.repeat(source, np.diff(np.append(starts, len(argument)))))
 
 
-def _seeded(fold: Fold, groups: Groups, argument: Column, carried: Column, under_way: Array, starts: Array) -> Array:
+def _seeded(
+    kernel: AccumulateKernel, groups: Groups, argument: Column, carried: Column, under_way: Array, starts: Array
+) -> Array:
     """The left fold that goes on from the carried state: the state takes part in the first step of each segment."""
-    argument, carried = numbers(argument), numbers(carried)
-    ufunc = UFUNCS[fold.kind]
-    checked = summable(argument, carried[under_way]) if fold.kind == "sum" else plain(argument)
-    if fold.kind != "sum":
-        plain(carried[under_way])
-    seeded = checked.copy()
+    seeded, seeds = numbers(argument).copy(), numbers(carried)[under_way]
+    ufunc = _accumulated(kernel, seeded, seeds)
     at = groups.starts[under_way]
-    seeded[at] = ufunc(carried[under_way], seeded[at])
+    seeded[at] = ufunc(seeds, seeded[at])
     return accumulate(ufunc, seeded, starts)
 
 
@@ -173,17 +198,18 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
         if argument is None:
             results[name] = np.minimum(groups.index + 1, size)
             continue
-        if fold.kind in _STATELESS_FOLDS:
+        kernel = kernel_of(fold)
+        if isinstance(kernel, NewestKernel):
             results[name] = argument
             continue
         values = take(concat([table.columns[name], argument]), source)
         lists[name] = take(values, kept)
-        if fold.kind == "first":
+        if isinstance(kernel, OldestKernel):
             results[name] = take(values, oldest)
             continue
+        assert isinstance(kernel, AccumulateKernel)
         values = numbers(values)
-        ufunc = UFUNCS[fold.kind]
-        values = summable(values, values[:0]) if fold.kind == "sum" else plain(values)
+        ufunc = _accumulated(kernel, values, values[:0])
         prefix = accumulate(ufunc, values, blocks)[at]
         suffix = accumulate_backward(ufunc, values, blocks)[oldest]
         results[name] = np.where(whole, prefix, ufunc(suffix, prefix))
@@ -204,7 +230,8 @@ class RowFolds:
 
     def __init__(self, operator: Aggregate, groups: Groups) -> None:
         self.operator, self.groups, self.stored = operator, groups, stored_folds(operator)
-        self.monoids = [MONOIDS[operator.folds[i].kind] for i in self.stored]
+        self.monoids = [monoid_of(operator.folds[i]) for i in self.stored]
+        self.counted = [isinstance(kernel_of(fold), CountKernel) for fold in operator.folds]
         self.counts: list[int] = groups.counts.tolist()
         self.held = self._held()  # for each group: the stored values, or rows of them
         self.stacks: dict[int, TwoStacks] = {}
@@ -236,16 +263,13 @@ class RowFolds:
             case _:
                 seen = count + 1
         known = dict(zip(self.stored, folded, strict=True))
-        return {
-            fold_name(i): seen if fold.kind == "count" else known.get(i, arguments[i])
-            for i, fold in enumerate(self.operator.folds)
-        }
+        return {fold_name(i): seen if counted else known.get(i, arguments[i]) for i, counted in enumerate(self.counted)}
 
     def _extend(self, group: int, taken: tuple[Any, ...]) -> tuple[Any, ...]:
         """The folds of the block that is under way."""
         window, count = self.operator.window, self.counts[group]
         opens = count % window.count == 0 if isinstance(window, Tumbling) else count == 0
-        folded = taken if opens else combined(self.held[group], taken, self.monoids)
+        folded = taken if opens else combine_all(self.held[group], taken, self.monoids)
         self.held[group] = folded
         return folded
 
@@ -299,7 +323,7 @@ def at_end(operator: Aggregate, state: State) -> tuple[list[tuple[Any, ...]], li
     by = range(len(operator.window.by))
     keys = list(zip(*(to_list(take(table.columns[key_column(i)], rows)) for i in by), strict=True)) or [()] * len(rows)
     stored = {fold_name(i): to_list(take(table.columns[fold_name(i)], rows)) for i in stored_folds(operator)}
-    counted = [fold_name(i) for i, fold in enumerate(operator.folds) if fold.kind == "count"]
+    counted = [fold_name(i) for i, fold in enumerate(operator.folds) if isinstance(kernel_of(fold), CountKernel)]
     folds = [
         {name: values[i] for name, values in stored.items()} | dict.fromkeys(counted, open_counts[i])
         for i in range(len(rows))

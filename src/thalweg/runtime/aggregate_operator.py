@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.ir.operators import (
-    Aggregate,
-    fold_name,
-    rank_width,
-)
+from thalweg.ir.folds import fold_name
+from thalweg.ir.operators import Aggregate, rank_width
 from thalweg.ir.types import TupleType
 from thalweg.runtime import aggregate
 from thalweg.runtime import row_functions as rows

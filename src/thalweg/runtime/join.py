@@ -10,10 +10,10 @@ import pyarrow as pa
 from thalweg.ir.operators import Join
 from thalweg.ir.types import AttributeType
 from thalweg.runtime.columns import Array, Column, concat, from_values, take
-from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.keys import Keys, keys_of
 from thalweg.runtime.order import sort_order
+from thalweg.runtime.segments import group_order
 from thalweg.runtime.state import State, Table
 
 

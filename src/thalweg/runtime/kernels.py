@@ -198,19 +198,3 @@ def numbers(values: Column) -> Array:
     if isinstance(values, Coded) or values.dtype.hasobject:
         raise Fallback
     return values
-
-
-def plain(values: Array) -> Array:
-    """Values about to be compared by min or max: Python keeps the older of NaNs and of zeros of both signs."""
-    if values.dtype == np.float64 and (np.isnan(values).any() or (np.signbit(values) & (values == 0)).any()):
-        raise Fallback
-    return values
-
-
-def summable(values: Array, carried: Array) -> Array:
-    """Values about to be summed: no partial sum may leave 64 bits."""
-    if values.dtype == np.int64 and values.size:
-        reach = max(abs(x) for x in _bounds(values)) * values.size + max((abs(x) for x in _bounds(carried)), default=0)
-        if reach > INT64_MAX:
-            raise Fallback
-    return values

@@ -14,9 +14,9 @@ import pyarrow as pa
 from thalweg.errors import CheckpointError
 from thalweg.runtime.columns import Array
 from thalweg.runtime.describe_bucket import Part
-from thalweg.runtime.folds import group_order
 from thalweg.runtime.keys import buckets_of
 from thalweg.runtime.records import StoredEntry, pack_entries
+from thalweg.runtime.segments import group_order
 from thalweg.runtime.state import write_batch
 
 

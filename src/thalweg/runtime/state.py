@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from thalweg.errors import CheckpointError
 from thalweg.runtime.columns import Array, Column, concat, take
-from thalweg.runtime.folds import ranges
 from thalweg.runtime.keys import Keys, buckets_of
 from thalweg.runtime.objects import from_stored, to_stored
+from thalweg.runtime.segments import ranges
 
 STATE_VERSION = 2
 TIMES = -1  # beside the buckets: the event time at each operator

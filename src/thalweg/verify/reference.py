@@ -1,7 +1,8 @@
 """The reference: one tuple at a time from the log, depth first, operators in declaration order.
 
-Slow and obviously right. With the kernels it shares the definitions of a window's fold and of equal keys, with
-operators written in Python their code. It carries order keys along and makes sure that its own order is theirs.
+Slow and obviously right. Windows and folds are its own (`reference_windows.py`); it shares the definition of equal keys
+with the kernels, and with other operators written in Python their code. It carries order keys along and makes sure that
+its own order is theirs.
 """
 
 from __future__ import annotations
@@ -35,27 +36,24 @@ from thalweg.ir.operators import (
     Operator,
     Process,
     Sink,
-    Sliding,
     Source,
     StreamRef,
-    Tumbling,
     Union,
-    fold_name,
     rank_width,
 )
-from thalweg.ir.types import INT64_MIN, TupleType, conform
+from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.ir.user_tracebacks import raised_in
 from thalweg.ir.user_tuples import row_maker, unpack
 from thalweg.ir.values import carried
+from thalweg.library.window_aggregate import WindowAggregate, make_config
 from thalweg.runtime import batches
-from thalweg.runtime.aggregate import period, row_fields
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.key_ranks import LAST_RANK, hash_of, key_rank
 from thalweg.runtime.pe_counts import Counts
 from thalweg.runtime.row_functions import rows
-from thalweg.runtime.scalar_folds import STEPS, fold_window
 from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, make_mark, make_row
+from thalweg.verify.reference_windows import ReferenceWindow, reference_window
 
 Answer = dict[str, list[tuple[Any, ...]]]
 
@@ -189,48 +187,26 @@ class Reference:
     # Aggregates and joins.
 
     def _aggregate(self, operator: Aggregate, row: Any) -> tuple[Any, ...] | None:
-        """State of a key: its count, and for each fold the window's values (sliding) or the folded value."""
-        window = operator.window
-        table, key = self.state[operator.name], _key(row, window.by)
-        own = tuple(carried(getattr(row, n)) for n in window.by)
-        count, held, own = table.get(key, (0, [None] * len(operator.folds), own))
-        arguments = [None if f.argument is None else conform(f.argument.callable(row), f.type) for f in operator.folds]
-        opens = count == 0 or (isinstance(window, Tumbling) and count % window.count == 0)
-        count += 1
-        folds: dict[str, Any] = {}
-        kept: list[Any] = []
-        for i, (fold, argument, old) in enumerate(zip(operator.folds, arguments, held, strict=True)):
-            if isinstance(window, Sliding):
-                size = window.count
-                values = [*(old or ()), argument][-size:]
-                kept.append(values)
-                folds[fold_name(i)] = (
-                    len(values) if fold.kind == "count" else fold_window(fold.kind, values, max(0, count - size), size)
-                )
-            else:
-                value = argument if opens or fold.argument is None else STEPS[fold.kind](old, argument)
-                kept.append(value)
-                folds[fold_name(i)] = _seen(window, count) if fold.kind == "count" else value
-        table[key] = count, kept, own
-        return row_fields(operator.fields.fields, folds) if count % period(window) == 0 else None
+        """State of a key: its window, and its own values."""
+        table, key = self.state[operator.name], _key(row, operator.window.by)
+        if key not in table:
+            own = tuple(carried(getattr(row, n)) for n in operator.window.by)
+            config = make_config(operator.window, operator.folds, operator.fields)
+            table[key] = reference_window(config), own
+        window, _ = table[key]
+        found = _submitted(window, lambda: window.process(row, 0))
+        return tuple(found[0].values()) if found else None
 
     def _close_aggregate(self, operator: Aggregate, key: OrderKey) -> Emitted:
-        """The blocks that are still open at the end."""
-        assert isinstance(operator.window, Tumbling)
+        """The windows that are still open at the end."""
         tuple_type = self.graph.type_of(operator.inputs[0])
         kinds = [tuple_type.kind(n) for n in operator.window.by]
-        found: list[tuple[OrderKey, dict[str, Any]]] = []
-        for count, held, own in self.state[operator.name].values():
-            if count % operator.window.count:
-                folds = {
-                    fold_name(i): count % operator.window.count if fold.kind == "count" else value
-                    for i, (fold, value) in enumerate(zip(operator.folds, held, strict=True))
-                }
-                found.append(((*key, 0, *_rank(own, kinds)), folds))
+        windows = [((*key, 0, *_rank(own, kinds)), window) for window, own in self.state[operator.name].values()]
         emitted: Emitted = []
-        for at, folds in sorted(found, key=lambda item: item[0]):
+        for at, window in sorted(windows, key=lambda item: item[0]):
             try:
-                emitted.append((0, make_row(operator, row_fields(operator.fields.fields, folds)), at))
+                found = _submitted(window, window.at_end)
+                emitted += [(0, make_row(operator, tuple(values.values())), at) for values in found]
             except Exception as error:
                 emitted += self._failed(operator, at, error, "the end")
         return emitted
@@ -252,6 +228,8 @@ class Reference:
     # Operators written in Python. State of a key: its object, and its rank among the keys.
 
     def _fresh(self, operator: Process) -> Logic:
+        if isinstance(operator.logic, WindowAggregate):
+            return reference_window(operator.logic.config)
         logic = fresh(operator.logic)
         logic.resource = operator.logic.setup()
         return logic
@@ -352,8 +330,12 @@ def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tup
         yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
 
 
-def _seen(window: Any, count: int) -> int:
-    return (count - 1) % window.count + 1 if isinstance(window, Tumbling) else count
+def _submitted(window: ReferenceWindow, act: Callable[[], None]) -> list[dict[str, Any]]:
+    """The results that a window submits."""
+    submitted: list[Submitted] = []
+    window._submitted = submitted
+    act()
+    return [values for _, _, values in submitted]
 
 
 def _rank(values: tuple[Any, ...], kinds: list[Any]) -> tuple[int, ...]:

@@ -14,7 +14,6 @@ from thalweg.ir.operators.base import (
     rank_width,
 )
 from thalweg.ir.operators.ends import Feedback, Sink, Source
-from thalweg.ir.operators.folds import Fold, Running, Sliding, Tumbling, fold_name
 from thalweg.ir.operators.keyed import Aggregate, Join
 from thalweg.ir.operators.marks import EventTime, Punctor
 from thalweg.ir.operators.per_tuple import Filter, FlatMap, Map, MapBatches, Pace, RandomSplit, Split, Union
@@ -32,7 +31,6 @@ __all__ = [
     "Feedback",
     "Filter",
     "FlatMap",
-    "Fold",
     "Function",
     "Join",
     "Map",
@@ -42,15 +40,11 @@ __all__ = [
     "Process",
     "Punctor",
     "RandomSplit",
-    "Running",
     "Sink",
-    "Sliding",
     "Source",
     "Split",
     "StreamRef",
-    "Tumbling",
     "Union",
     "code_fingerprint",
-    "fold_name",
     "rank_width",
 ]

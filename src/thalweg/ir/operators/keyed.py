@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from thalweg.ir.expr import Record
-from thalweg.ir.operator_model import AT_MOST_ONE, ONE, Bounds, Model, fold_reads, key_folds, same
+from thalweg.ir.operator_model import AT_MOST_ONE, Model, fold_reads, key_folds, same
 from thalweg.ir.operators.base import Operator
-from thalweg.ir.operators.folds import Fold, Running, Sliding, Tumbling
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode, fold_code
+from thalweg.ir.windows import Window
+
+if TYPE_CHECKING:
+    from thalweg.ir.folds import Fold  # which imports from this package
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate(Operator):
     """Folds over a window; the output fields are expressions over `Attr(fold_name(i))`."""
 
-    window: Running | Sliding | Tumbling
+    window: Window
     folds: tuple[Fold, ...]
     fields: Record
 
@@ -37,7 +40,7 @@ class Aggregate(Operator):
 
     @property
     def acts_at_end(self) -> bool:
-        return isinstance(self.window, Tumbling)
+        return self.window.acts_at_end
 
     @property
     def ranks_keys(self) -> bool:
@@ -48,18 +51,9 @@ class Aggregate(Operator):
         return True  # a block that the end closes has its key like any other
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
-        counts, why = self._results()
+        counts, why = self.window.results
         copies = key_folds(self.folds, self.fields, self.window.by)
         return Model(why, (counts,), ((copies,),), (fold_reads(self.folds, self.window.by),))
-
-    def _results(self) -> tuple[Bounds, str]:
-        match self.window:
-            case Running():
-                return ONE, "a running window gives a result for each tuple"
-            case Sliding(slide=slide):
-                return ONE if slide == 1 else AT_MOST_ONE, "a sliding window gives a result at each slide"
-            case Tumbling():
-                return AT_MOST_ONE, "a tumbling window gives a result when it closes"
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
         arguments = (fold.argument.reads(names) for fold in self.folds if fold.argument)

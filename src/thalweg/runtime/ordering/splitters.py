@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thalweg.runtime.columns import Array
-from thalweg.runtime.folds import group_order
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.ordering.mergers import Item, Pulse
+from thalweg.runtime.segments import group_order
 
 PULSE_PERIOD = 10  # frames' worth of tuples per channel between pulses, as in the paper, where a frame is a tuple
 

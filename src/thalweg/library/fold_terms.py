@@ -1,0 +1,65 @@
+"""Aggregates as users write them: folds, numbers, and arithmetic combinations of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Argument = str | Callable[[Any], Any]  # an attribute's name, or a function of a tuple
+
+
+class Aggregate:
+    """An aggregate, or an arithmetic combination of aggregates."""
+
+    def __add__(self, other: Aggregate | float) -> Aggregate:
+        return Combined("+", self, _lift(other))
+
+    def __radd__(self, other: float) -> Aggregate:
+        return Combined("+", _lift(other), self)
+
+    def __sub__(self, other: Aggregate | float) -> Aggregate:
+        return Combined("-", self, _lift(other))
+
+    def __rsub__(self, other: float) -> Aggregate:
+        return Combined("-", _lift(other), self)
+
+    def __mul__(self, other: Aggregate | float) -> Aggregate:
+        return Combined("*", self, _lift(other))
+
+    def __rmul__(self, other: float) -> Aggregate:
+        return Combined("*", _lift(other), self)
+
+    def __truediv__(self, other: Aggregate | float) -> Aggregate:
+        return Combined("/", self, _lift(other))
+
+    def __rtruediv__(self, other: float) -> Aggregate:
+        return Combined("/", _lift(other), self)
+
+
+@dataclass(frozen=True, slots=True)
+class Of(Aggregate):
+    """One fold of one argument; the other fields are for the folds that need more."""
+
+    kind: str
+    argument: Argument | None
+    picked: Argument | None = None
+    parameter: float | None = None
+    function: Callable[[list[Any]], Any] | None = None
+    type: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Aggregate):
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Combined(Aggregate):
+    op: str
+    left: Aggregate
+    right: Aggregate
+
+
+def _lift(value: Aggregate | float) -> Aggregate:
+    return value if isinstance(value, Aggregate) else Number(value)

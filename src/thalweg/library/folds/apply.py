@@ -1,0 +1,46 @@
+"""A user's function of all values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg.ir.folds import Fold
+from thalweg.ir.types import AttributeType, conform
+from thalweg.library.fold_spec import Call, Definition, FoldSpec, Whole
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> Aggregate:
+    """A function of the list of all values of the window, oldest first; `type` is that of its result."""
+    return Of("apply", argument, function=function, type=type)
+
+
+def _declared_type(call: Call) -> AttributeType:
+    assert call.declared is not None
+    return call.declared
+
+
+def _applied(values: Sequence[Any], fold: Fold) -> Any:
+    assert fold.function is not None
+    return conform(fold.function(list(values)), fold.type)
+
+
+def _by_definition(values: list[Any], fold: Fold) -> Any:
+    assert fold.function is not None
+    return conform(fold.function([*values]), fold.type)
+
+
+FOLDS = [
+    FoldSpec(
+        "apply",
+        constructor=apply,
+        takes=None,
+        result=_declared_type,
+        ordered=True,
+        forwards=False,
+        scalar=Whole(_applied),
+        kernel=None,
+        definition=Definition(_by_definition),
+    )
+]

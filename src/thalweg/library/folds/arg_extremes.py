@@ -1,0 +1,68 @@
+"""A value of the tuple with the least or the greatest argument; of equal ones the oldest. Values are pairs."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+from thalweg.ir.type_groups import COMPARED
+from thalweg.ir.types import AttributeType
+from thalweg.library.fold_spec import Call, Definition, Element, FoldSpec, Monoid, same_value
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def argmin(argument: Argument, picked: Argument) -> Aggregate:
+    """What `picked` is in the tuple with the least argument, the oldest of such tuples."""
+    return Of("argmin", argument, picked=picked)
+
+
+def argmax(argument: Argument, picked: Argument) -> Aggregate:
+    """What `picked` is in the tuple with the greatest argument, the oldest of such tuples."""
+    return Of("argmax", argument, picked=picked)
+
+
+def _picked_type(call: Call) -> AttributeType:
+    assert call.picked is not None
+    return call.picked
+
+
+def _lesser(older: Element, newer: Element) -> Element:
+    return newer if newer[0] < older[0] else older
+
+
+def _greater(older: Element, newer: Element) -> Element:
+    return newer if newer[0] > older[0] else older
+
+
+def _picked(pair: Element) -> Any:
+    return pair[1]
+
+
+FOLDS = [
+    FoldSpec(
+        "argmin",
+        constructor=argmin,
+        takes=COMPARED,
+        result=_picked_type,
+        ordered=True,
+        forwards=False,
+        scalar=Monoid(same_value, _lesser, _picked),
+        kernel=None,
+        definition=Definition(
+            lambda pair, fold: pair[1], step=lambda older, newer: min(older, newer, key=itemgetter(0))
+        ),
+    ),
+    FoldSpec(
+        "argmax",
+        constructor=argmax,
+        takes=COMPARED,
+        result=_picked_type,
+        ordered=True,
+        forwards=False,
+        scalar=Monoid(same_value, _greater, _picked),
+        kernel=None,
+        definition=Definition(
+            lambda pair, fold: pair[1], step=lambda older, newer: max(older, newer, key=itemgetter(0))
+        ),
+    ),
+]

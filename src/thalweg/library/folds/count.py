@@ -1,0 +1,33 @@
+"""How many tuples the window holds."""
+
+from __future__ import annotations
+
+import operator
+
+from thalweg.ir.types import INT
+from thalweg.library.fold_spec import CountKernel, Definition, FoldSpec, Monoid, same_value
+from thalweg.library.fold_terms import Aggregate, Of
+
+
+def count() -> Aggregate:
+    """The number of tuples."""
+    return Of("count", None)
+
+
+def _one(value: object) -> int:
+    return 1
+
+
+FOLDS = [
+    FoldSpec(
+        "count",
+        constructor=count,
+        takes=None,
+        result=lambda call: INT,
+        ordered=False,
+        forwards=False,
+        scalar=Monoid(_one, operator.add, same_value),
+        kernel=CountKernel(),
+        definition=Definition(lambda values, fold: len(values)),
+    )
+]

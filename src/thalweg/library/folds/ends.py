@@ -1,0 +1,68 @@
+"""The oldest and the newest value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.library.fold_spec import (
+    Definition,
+    FoldSpec,
+    Monoid,
+    NewestKernel,
+    OldestKernel,
+    argument_type,
+    same_value,
+)
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def first(argument: Argument) -> Aggregate:
+    """The oldest value."""
+    return Of("first", argument)
+
+
+def last(argument: Argument) -> Aggregate:
+    """The newest value."""
+    return Of("last", argument)
+
+
+def any(argument: Argument) -> Aggregate:
+    """A value of the window (always the newest); meant for attributes that are the same in all tuples."""
+    return Of("any", argument)
+
+
+def _older(older: Any, newer: Any) -> Any:
+    return older
+
+
+def _newer(older: Any, newer: Any) -> Any:
+    return newer
+
+
+FOLDS = [
+    FoldSpec(
+        "first",
+        constructor=first,
+        takes=None,
+        result=argument_type,
+        ordered=True,
+        forwards=True,
+        scalar=Monoid(same_value, _older, same_value),
+        kernel=OldestKernel(),
+        definition=Definition(lambda values, fold: values[0]),
+    ),
+    *(
+        FoldSpec(
+            constructor.__name__,
+            constructor=constructor,
+            takes=None,
+            result=argument_type,
+            ordered=True,
+            forwards=True,
+            scalar=Monoid(same_value, _newer, same_value),
+            kernel=NewestKernel(),
+            definition=Definition(lambda values, fold: values[-1]),
+        )
+        for constructor in (last, any)
+    ),
+]

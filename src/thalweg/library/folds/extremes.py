@@ -1,0 +1,72 @@
+"""The least and the greatest value, as Python's `min` and `max` find them: of equal values the oldest."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from thalweg.ir.type_groups import COMPARED
+from thalweg.library.fold_spec import (
+    AccumulateKernel,
+    Definition,
+    FoldSpec,
+    Monoid,
+    argument_type,
+    folded_value,
+    same_value,
+)
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def min(argument: Argument) -> Aggregate:
+    """The least value, as Python's `min` finds it."""
+    return Of("min", argument)
+
+
+def max(argument: Argument) -> Aggregate:
+    """The greatest value, as Python's `max` finds it."""
+    return Of("max", argument)
+
+
+def _lesser(older: Any, newer: Any) -> Any:
+    return newer if newer < older else older
+
+
+def _greater(older: Any, newer: Any) -> Any:
+    return newer if newer > older else older
+
+
+def _compare_alike(*arrays: Any) -> bool:
+    """Python keeps the older of NaNs and of zeros of both signs; numpy does not."""
+    import numpy as np
+
+    return not any(
+        values.dtype == np.float64 and (np.isnan(values).any() or (np.signbit(values) & (values == 0)).any())
+        for values in arrays
+    )
+
+
+FOLDS = [
+    FoldSpec(
+        "min",
+        constructor=min,
+        takes=COMPARED,
+        result=argument_type,
+        ordered=False,
+        forwards=False,
+        scalar=Monoid(same_value, _lesser, same_value),
+        kernel=AccumulateKernel("minimum", _compare_alike),
+        definition=Definition(folded_value, step=lambda older, newer: builtins.min(older, newer)),
+    ),
+    FoldSpec(
+        "max",
+        constructor=max,
+        takes=COMPARED,
+        result=argument_type,
+        ordered=False,
+        forwards=False,
+        scalar=Monoid(same_value, _greater, same_value),
+        kernel=AccumulateKernel("maximum", _compare_alike),
+        definition=Definition(folded_value, step=lambda older, newer: builtins.max(older, newer)),
+    ),
+]

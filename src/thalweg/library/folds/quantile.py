@@ -1,0 +1,64 @@
+"""Quantiles, and the median."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg.errors import GraphError
+from thalweg.ir.folds import Fold
+from thalweg.ir.type_groups import NUMBERS
+from thalweg.ir.types import FLOAT, AttributeType
+from thalweg.library.fold_spec import Call, Composed, Definition, FoldSpec, Whole
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def quantile(argument: Argument, share: float) -> Aggregate:
+    """The value below which a share (0 to 1) of the values lies, interpolated between the two nearest."""
+    return Of("quantile", argument, parameter=share)
+
+
+def median(argument: Argument) -> Aggregate:
+    """The quantile of one half."""
+    return quantile(argument, 0.5)
+
+
+def _result(call: Call) -> AttributeType:
+    if not (isinstance(call.parameter, int | float) and 0 <= call.parameter <= 1):
+        raise GraphError("agg.quantile: bad share", expected="0 to 1", found=repr(call.parameter))
+    return FLOAT
+
+
+def _interpolated(values: Sequence[Any], fold: Fold) -> float:
+    """Between the two nearest values, as numpy's default does."""
+    assert fold.parameter is not None
+    ordered = sorted(values)
+    place = fold.parameter * (len(ordered) - 1)
+    below = math.floor(place)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    return float(low + (high - low) * (place - below))
+
+
+def _by_definition(values: list[Any], fold: Fold) -> float:
+    assert fold.parameter is not None
+    ordered = sorted(values)
+    at = fold.parameter * (len(values) - 1)
+    low, high = [*ordered, ordered[-1]][int(at) : int(at) + 2]
+    return float(low + (high - low) * (at - int(at)))
+
+
+FOLDS = [
+    FoldSpec(
+        "quantile",
+        constructor=quantile,
+        takes=NUMBERS,
+        result=_result,
+        ordered=False,
+        forwards=False,
+        scalar=Whole(_interpolated),
+        kernel=None,
+        definition=Definition(_by_definition),
+    ),
+    Composed("median", median),
+]

@@ -1,0 +1,63 @@
+"""The weighted moving average."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.ir.type_groups import NUMBERS
+from thalweg.ir.types import FLOAT
+from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
+from thalweg.library.fold_terms import Aggregate, Argument, Of
+
+
+def wma(argument: Argument) -> Aggregate:
+    """The weighted moving average: the oldest value counts once, the newest as often as there are values."""
+    return Of("wma", argument)
+
+
+def _start(value: float) -> Element:
+    return 1, float(value), float(value)
+
+
+def _combine(older: Element, newer: Element) -> Element:
+    """Count, sum, and sum of values weighted by their place (1 for the oldest)."""
+    (n, total, weighted), (m, other, more) = older, newer
+    return n + m, total + other, weighted + (more + n * other)
+
+
+def _mean(element: Element) -> float:
+    n, _, weighted = element
+    return float(weighted / (n * (n + 1) / 2))
+
+
+def _step(older: Any, newer: Any) -> Any:
+    """The formula is the definition: the bits of the result depend on each of its roundings."""
+    return {
+        "n": older["n"] + newer["n"],
+        "sum": older["sum"] + newer["sum"],
+        # Each of the newer values moves up by as many places as there are older ones.
+        "weighted": older["weighted"] + (newer["weighted"] + older["n"] * newer["sum"]),
+    }
+
+
+def _weights(n: int) -> float:
+    return n * (n + 1) / 2
+
+
+FOLDS = [
+    FoldSpec(
+        "wma",
+        constructor=wma,
+        takes=NUMBERS,
+        result=lambda call: FLOAT,
+        ordered=True,
+        forwards=False,
+        scalar=Monoid(_start, _combine, _mean),
+        kernel=None,
+        definition=Definition(
+            lambda folded, fold: folded["weighted"] / _weights(folded["n"]),
+            take=lambda value: {"n": 1, "sum": float(value), "weighted": float(value)},
+            step=_step,
+        ),
+    )
+]

@@ -1,0 +1,21 @@
+"""Packages in which every module defines things of one kind, so that adding one is adding a file."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from thalweg.errors import InternalError
+
+
+def members(package: str, path: Iterable[str], name: str) -> list[Any]:
+    """What the modules of a package list under a name, module by module."""
+    found: list[Any] = []
+    for module in sorted(module.name for module in pkgutil.iter_modules(path)):
+        listed = getattr(import_module(f"{package}.{module}"), name, None)
+        if not listed:
+            raise InternalError(f"{package}.{module} does not define {name}")
+        found += listed
+    return found

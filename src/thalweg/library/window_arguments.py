@@ -1,0 +1,35 @@
+"""Checks of what users give to windows. Their errors get the user's line in `lang.window`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from thalweg.errors import GraphError
+from thalweg.ir.times import duration
+
+Duration = int | dt.timedelta
+
+
+def bad(kind: str, label: str, expected: str, found: str) -> GraphError:
+    return GraphError(f"{kind} window: bad {label}", expected=expected, found=found)
+
+
+def whole(kind: str, label: str, value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise bad(kind, label, "a whole number, 1 or more", repr(value))
+    return value
+
+
+def stretch(kind: str, label: str, value: Any) -> int:
+    if isinstance(value, dt.timedelta) or type(value) is int:
+        size = duration(value)
+        if 0 < size < 2**61:
+            return size
+    raise bad(kind, label, "a timedelta, or a positive int in the unit of an int attribute", repr(value))
+
+
+def delta_on(kind: str, on: str) -> str:
+    if not on:
+        raise bad(kind, "delta", 'on="attribute", which the delta is measured in', "no attribute")
+    return on

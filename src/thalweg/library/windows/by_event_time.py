@@ -1,0 +1,170 @@
+"""Windows in event time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.ir.times import to_time
+from thalweg.ir.windows import EVENT_TIME, Window
+from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
+from thalweg.library.window_arguments import Duration, bad, stretch
+
+
+class EventTimeAggregate(WindowAggregate):
+    """Windows in event time, closed when the event time has passed their end; what comes too late goes to port 1."""
+
+    version = 2  # since 2 panes are in the order of their time
+
+    def __init__(self) -> None:
+        self.panes: dict[int, Pane] = {}  # by their start, the oldest first
+        self.closed: int | None = None  # windows that end here or before are closed
+
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        return attributes | {"panes": dict(sorted(attributes["panes"].items()))}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.panes
+
+    @property
+    def due(self) -> int | None:
+        """The end of the next window that has tuples."""
+        return self._next_end(next(iter(self.panes))) if self.panes else None
+
+    def _pane_size(self) -> int:
+        window: TimeWindow = self.config.window
+        return math.gcd(window.size, window.step)
+
+    def _next_end(self, pane: int) -> int:
+        """The end of the first window over this pane that is not yet closed."""
+        window: TimeWindow = self.config.window
+        first = -(-(pane + self._pane_size() - window.size) // window.step) * window.step + window.size
+        if self.closed is not None and first <= self.closed:
+            first += ((self.closed - first) // window.step + 1) * window.step
+        return first
+
+    def _last_end(self, time: int) -> int:
+        """The end of the last window over this time."""
+        window: TimeWindow = self.config.window
+        return time // window.step * window.step + window.size
+
+    def process(self, t: Any, port: int) -> None:
+        at = to_time(getattr(t, self.config.window.on))
+        taken = self.taken(t)
+        if self.now is not None and self._last_end(at) <= self.now:
+            self.submit(t, 1)
+            return
+        if self.now is not None:
+            self.closed = self.now  # windows that ended before are closed, also those that had no tuple
+        self.add(self._pane(at // self._pane_size() * self._pane_size()), taken)
+
+    def _pane(self, start: int) -> Pane:
+        found = self.panes.get(start)
+        if found is None:
+            found = Pane()
+            in_order = not self.panes or next(reversed(self.panes)) < start
+            self.panes[start] = found
+            if not in_order:
+                self.panes = dict(sorted(self.panes.items()))
+        return found
+
+    def on_mark(self, time: int) -> None:
+        self._close(time)
+
+    def at_end(self) -> None:
+        self._close(None)
+
+    def _close(self, time: int | None) -> None:
+        """The windows that end by then; at the end, all. None is tried again, also if the result of one fails."""
+        size, step, panes = self.config.window.size, self.config.window.step, self.panes
+        starts, ends = list(panes), list[int]()
+        for pane in starts:
+            last = self._last_end(pane) if time is None else min(self._last_end(pane), time)
+            for end in range(self._next_end(pane), last + 1, step):
+                self.closed = end
+                ends.append(end)
+        # A pane is done when the last window over it is.
+        self.panes = {start: panes[start] for start in starts if not ends or self._last_end(start) > ends[-1]}
+        for end in ends:
+            inside = starts[bisect_left(starts, end - size) : bisect_left(starts, end)]
+            self.emit([panes[start] for start in inside], rank=end, start=end - size, end=end)
+
+
+class EventTimeApply(Applied, EventTimeAggregate):
+    """A function of the tuples of windows in event time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow(Window):
+    """What both kinds have: `size` and `step` in the unit of the attribute `on` (microseconds for datetimes)."""
+
+    size: int
+    step: int
+    on: str
+    clock: bool = field(default=False, compare=False, repr=False)  # sizes were given as timedeltas
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (*self.by, self.on)
+
+    def _text(self, kind: str) -> str:
+        return f"{kind}(event time {self.size} every {self.step} on {self.on}){self.by_text}"
+
+
+@dataclass(frozen=True, slots=True)
+class TumblingTime(TimeWindow):
+    """Stretches of event time, from a multiple of their size."""
+
+    written = "window.tumbling(time=t, by=…)"
+    marks = EVENT_TIME
+    acts_at_end = True
+    has_kernel = False
+    aggregate = EventTimeAggregate
+    apply = EventTimeApply
+
+    @classmethod
+    def checked(cls, by: tuple[str, ...], time: Duration, on: str) -> TumblingTime:
+        size = stretch("tumbling", "time", time)
+        return cls(by, size, size, on, isinstance(time, dt.timedelta))
+
+    @property
+    def results(self) -> tuple[tuple[int, int | None], str]:
+        return (0, 0), "a window gives results when a mark closes it"
+
+    def __str__(self) -> str:
+        return self._text("tumbling")
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingTime(TimeWindow):
+    """The last `size` of event time, seen every `step`."""
+
+    written = "window.sliding(time=t, slide=u, by=…)"
+    marks = EVENT_TIME
+    acts_at_end = True
+    has_kernel = False
+    aggregate = EventTimeAggregate
+    apply = EventTimeApply
+
+    @classmethod
+    def checked(cls, by: tuple[str, ...], time: Duration, slide: Any, on: str) -> SlidingTime:
+        size = stretch("sliding", "time", time)
+        slide = time if slide is None else slide
+        step, clock = stretch("sliding", "slide", slide), isinstance(time, dt.timedelta)
+        if step > size or isinstance(slide, dt.timedelta) != clock:
+            raise bad("sliding", "slide", f"at most the window's size, {time!r}, and in its unit", repr(slide))
+        return cls(by, size, step, on, clock)
+
+    @property
+    def results(self) -> tuple[tuple[int, int | None], str]:
+        return (0, 0), "a window gives results when a mark closes it"
+
+    def __str__(self) -> str:
+        return self._text("sliding")
+
+
+WINDOWS = [TumblingTime, SlidingTime]

@@ -1,0 +1,50 @@
+"""The windows of the two sides of a join: which tuples a side remembers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thalweg.library.window_arguments import Duration, bad, stretch
+
+
+class JoinWindow:
+    """Which tuples one side of a join remembers."""
+
+    __slots__ = ()
+
+    written: ClassVar[str]  # how users write it; docs/operators.md has it in a table
+
+
+@dataclass(frozen=True, slots=True)
+class Last(JoinWindow):
+    """The last tuples of each key; `count` None: all of them."""
+
+    count: int | None
+    by: tuple[str, ...]
+
+    written = "window.last(n, by=…)"
+
+    @classmethod
+    def checked(cls, count: int | None, by: tuple[str, ...]) -> Last:
+        if count is not None and (type(count) is not int or count < 0):
+            raise bad("join", "count", "a whole number, 0 or more, or None for all", repr(count))
+        return cls(count, by)
+
+
+@dataclass(frozen=True, slots=True)
+class Within(JoinWindow):
+    """The tuples whose event time is at most this far away."""
+
+    size: int
+    clock: bool = False  # given as a timedelta
+
+    written = "window.within(t)"
+
+    @classmethod
+    def checked(cls, time: Duration) -> Within:
+        return cls(stretch("join", "time", time), isinstance(time, dt.timedelta))
+
+
+WINDOWS = [Last, Within]
