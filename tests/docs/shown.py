@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thalweg.ir.endpoints import Collect, Files
+from thalweg.endpoints.collect import Collect
+from thalweg.endpoints.files import Files
 from thalweg.ir.graph import LogicalGraph
 
 Rows = Sequence[tuple[Any, ...]]

@@ -11,7 +11,6 @@ from thalweg.analysis.program.notes import Found, Notes
 from thalweg.analysis.program.values import INT, UNKNOWN, Given, New, Row, Value
 from thalweg.errors import Where
 from thalweg.ir.declarations import declared_of_function
-from thalweg.ir.endpoints import Beacon
 from thalweg.ir.expr import Record
 from thalweg.ir.facts import NOT_STATELESS, STATELESS
 from thalweg.ir.graph import LogicalGraph
@@ -75,7 +74,7 @@ def _followed(operator: Operator, inputs: tuple[TupleType, ...]) -> Iterator[Fol
         case Process(logic=logic):
             found = follow_logic(logic, inputs, operator.outputs[: operator.results], operator.where)
             yield Followed(found, operator.where, main=True)
-        case Source(endpoint=Beacon(function=function)):
+        case Source(endpoint=endpoint) if (function := endpoint.numbered) is not None:
             found = follow_function(function, [INT], operator.where, use=TUPLE, output=operator.outputs[0])
             yield _of(found, operator.where, function, main=True)
         case Aggregate(folds=folds):

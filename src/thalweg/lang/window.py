@@ -11,7 +11,7 @@ from typing import Any
 from thalweg.errors import GraphError, described
 from thalweg.ir.operators import Running, Sliding, Tumbling
 from thalweg.ir.times import duration
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.library.windows import WindowSpec
 
 Window = Running | Sliding | Tumbling | WindowSpec

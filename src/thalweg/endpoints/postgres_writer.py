@@ -15,12 +15,12 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from thalweg.engine.sinks.postgres_tables import check_columns, columns_of_table, create_table, made_of
-from thalweg.engine.sinks.postgres_values import to_postgres
+from thalweg.endpoints.postgres import Postgres
+from thalweg.endpoints.postgres_tables import check_columns, columns_of_table, create_table, made_of
+from thalweg.endpoints.postgres_values import to_postgres
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.retry import deliver, keep_trying, reason
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import Postgres
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import TupleType
 from thalweg.runtime.columns import to_list
