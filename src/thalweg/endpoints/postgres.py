@@ -94,7 +94,7 @@ class Postgres(SinkEndpoint):
     def writer(self, site: SinkSite) -> PostgresSink:
         from thalweg.endpoints.postgres_writer import PostgresSink
 
-        return PostgresSink(site.sink, self, site.tuple_type, site.checkpoint)
+        return PostgresSink(site, self)
 
 
 def driver() -> Any:
