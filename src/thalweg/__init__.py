@@ -11,6 +11,7 @@ from thalweg.endpoints.iterable import iterable
 from thalweg.endpoints.kafka import kafka
 from thalweg.endpoints.postgres import postgres
 from thalweg.endpoints.spark_rows import from_dataframe, spark
+from thalweg.endpoints.sqlite import sqlite
 from thalweg.endpoints.tcp import tcp
 from thalweg.errors import ThalwegError, ThalwegWarning
 from thalweg.ir.logic import Logic as Operator
@@ -55,6 +56,7 @@ __all__ = [
     "secret",
     "seeded",
     "spark",
+    "sqlite",
     "tcp",
     "toolkits",
     "window",

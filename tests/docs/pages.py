@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from thalweg.cli.find_app import load_app
 from thalweg.endpoints.files import Files
+from thalweg.endpoints.sqlite import Sqlite
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
 
@@ -104,11 +106,11 @@ def graph_of(file: Path) -> LogicalGraph:
     def placed(operator: Operator) -> Operator:
         if isinstance(operator, Source) and isinstance(operator.endpoint, Files):
             return replace(operator, endpoint=moved(operator.endpoint))
-        if isinstance(operator, Sink) and isinstance(operator.endpoint, Files):
+        if isinstance(operator, Sink) and isinstance(operator.endpoint, Files | Sqlite):
             return replace(operator, endpoint=moved(operator.endpoint))
         return operator
 
-    def moved(endpoint: Files) -> Files:
+    def moved(endpoint: Any) -> Any:
         return replace(endpoint, path=str(file.parent / endpoint.path))
 
     graph = load_app(str(file)).graph()

@@ -89,7 +89,7 @@ def test_a_graph_is_built_without_what_runs_it() -> None:
     script = (
         "import sys, thalweg as tw\n"
         "tw.files('a'); tw.beacon(str); tw.iterable([]); tw.tcp('h', 1); tw.kafka('s', 't'); tw.spark('rate')\n"
-        "tw.collect(); tw.console(); tw.none()\n"
+        "tw.collect(); tw.console(); tw.none(); tw.sqlite('a.db', 't')\n"
         "print([m for m in ('numpy', 'pyarrow', 'pyspark', 'psycopg', 'sqlite3', 'rich') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
