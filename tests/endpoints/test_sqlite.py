@@ -181,9 +181,13 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     while kills < 2 * KILLS:
         path, checkpoint = tmp_path / f"{chains}.db", tmp_path / f"{chains}"
         app = app_of(path, position=True)
-        while not (checkpoint / "ended").exists():
+        for start in count():
+            if (checkpoint / "ended").exists():
+                break
             child = in_child(lambda: run(app, checkpoint))
-            time.sleep(chance.uniform(0.0, 0.3))
+            time.sleep(
+                chance.uniform(0.0, 0.3 + start / 10)
+            )  # longer each time: a busy machine, too, must end
             os.kill(child, signal.SIGKILL)
             kills += not finished(child)
         assert rows(path) == WANTED, f"chain {chains}"
