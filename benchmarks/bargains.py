@@ -20,7 +20,8 @@ from make_ticks import tick_table
 
 import thalweg as tw
 from thalweg import agg, window
-from thalweg.ir.endpoints import Collect, Files
+from thalweg.endpoints.collect import Collect
+from thalweg.endpoints.files import Files
 
 COLUMNS = ("kind", "symbol", "price", "volume")
 Bargain = tuple[str, float, float, float]  # symbol, vwap, price, gain

@@ -25,4 +25,4 @@ def test_the_examples_build() -> None:
         exec(compile(block, str(DOCUMENT), "exec"), names)
     assert names["hot"].ref.operator == "above_mean.filter"  # its text is in no file, so no variable is known
     graph = names["app"].graph()
-    assert (len(graph.sources), len(graph.sinks)) == (4, 5)
+    assert (len(graph.sources), len(graph.sinks)) == (4, 6)

@@ -2,18 +2,26 @@
 
 from typing import TYPE_CHECKING
 
+from thalweg.endpoints.beacon import beacon, seeded
+from thalweg.endpoints.collect import collect
+from thalweg.endpoints.console import console
+from thalweg.endpoints.discard import none
+from thalweg.endpoints.files import files
+from thalweg.endpoints.iterable import iterable
+from thalweg.endpoints.kafka import kafka
+from thalweg.endpoints.postgres import postgres
+from thalweg.endpoints.spark_rows import from_dataframe, spark
+from thalweg.endpoints.sqlite import sqlite
+from thalweg.endpoints.tcp import tcp
 from thalweg.errors import ThalwegError, ThalwegWarning
 from thalweg.ir.logic import Logic as Operator
+from thalweg.ir.secret import Secret
 from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
-from thalweg.lang.databases import postgres
 from thalweg.lang.declare import declare
 from thalweg.lang.derived import operator
-from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
 from thalweg.lang.params import param, secret
-from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
-from thalweg.lang.secret import Secret
 from thalweg.lang.tuples import Tuple, concat
 
 if TYPE_CHECKING:
@@ -48,6 +56,7 @@ __all__ = [
     "secret",
     "seeded",
     "spark",
+    "sqlite",
     "tcp",
     "toolkits",
     "window",

@@ -11,7 +11,6 @@ from thalweg.analysis.order import order_layout
 from thalweg.analysis.show_regions import order_text, regions_json, regions_text
 from thalweg.analysis.source_predicates import wanted
 from thalweg.errors import Where
-from thalweg.ir.endpoints import Beacon, Files
 from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Calling, Operator, Source
@@ -22,7 +21,7 @@ from thalweg.optimize.passes import Step
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     """Whether the answer depends on where the epochs are cut, and why."""
-    sharded = [s.name for s in graph.sources if isinstance(s.endpoint, Beacon) and s.endpoint.shards > 1]
+    sharded = [s.name for s in graph.sources if s.endpoint.interleaved]
     if sharded:
         return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
     if graph.loops:
@@ -96,8 +95,7 @@ def _reads(graph: LogicalGraph, source: Source) -> str:
     names = ", ".join(live_attributes(graph)[source.output]) or "no attribute"
     if source.on_error != "fail":
         return f"reads {', '.join(source.outputs[0].names)}, to judge every row"
-    parquet = isinstance(source.endpoint, Files) and source.endpoint.format == "parquet"
-    needed = wanted(graph, source.output) if parquet else None
+    needed = wanted(graph, source.output) if source.endpoint.skips_unwanted else None
     return f"reads {names}" + (f" where {text(needed)}" if needed is not None else "")
 
 

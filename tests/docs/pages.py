@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from thalweg.cli.find_app import load_app
-from thalweg.ir.endpoints import Files
+from thalweg.endpoints.files import Files
+from thalweg.endpoints.sqlite import Sqlite
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
 
@@ -102,10 +104,14 @@ def graph_of(file: Path) -> LogicalGraph:
     """The graph of an application, its folders taken as beside its file."""
 
     def placed(operator: Operator) -> Operator:
-        if isinstance(operator, Source | Sink) and isinstance(operator.endpoint, Files):
-            path = str(file.parent / operator.endpoint.path)
-            return replace(operator, endpoint=replace(operator.endpoint, path=path))
+        if isinstance(operator, Source) and isinstance(operator.endpoint, Files):
+            return replace(operator, endpoint=moved(operator.endpoint))
+        if isinstance(operator, Sink) and isinstance(operator.endpoint, Files | Sqlite):
+            return replace(operator, endpoint=moved(operator.endpoint))
         return operator
+
+    def moved(endpoint: Any) -> Any:
+        return replace(endpoint, path=str(file.parent / endpoint.path))
 
     graph = load_app(str(file)).graph()
     return LogicalGraph(graph.name, tuple(placed(operator) for operator in graph.operators))

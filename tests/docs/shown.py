@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from thalweg.ir.endpoints import Collect, Files
+from thalweg.endpoints.collect import Collect
+from thalweg.endpoints.files import Files
+from thalweg.endpoints.sqlite import Sqlite
 from thalweg.ir.graph import LogicalGraph
 
 Rows = Sequence[tuple[Any, ...]]
@@ -21,6 +25,10 @@ def shown(graph: LogicalGraph, answer: Mapping[str, Rows], written: Mapping[str,
         if isinstance(sink.endpoint, Files) and sink.name in written:
             files = sorted(p for p in written[sink.name].iterdir() if p.name.startswith("epoch-"))
             parts.append((sink.name, "".join(f"{file.name}\n{file.read_text()}" for file in files)))
+        if isinstance(sink.endpoint, Sqlite):
+            with closing(sqlite3.connect(sink.endpoint.path)) as database:
+                rows = database.execute(f"SELECT * FROM {sink.endpoint.table} ORDER BY rowid")
+                parts.append((sink.name, table([name for name, *_ in rows.description], rows.fetchall())))
     if len(parts) == 1:
         return parts[0][1]
     return "\n".join(f"{name}:\n{text}" for name, text in parts)

@@ -11,10 +11,10 @@ import pytest
 import thalweg as tw
 from tests.small import Stop, stop_after
 from thalweg.api import run_plan
+from thalweg.endpoints.files import FORMATS
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.storage.checkpoint import LocalState
 from thalweg.errors import GraphError
-from thalweg.lang.endpoints import FORMATS
 from thalweg.optimize.passes import make_plan
 
 

@@ -22,15 +22,15 @@ import thalweg as tw
 from tests.properties.strategies import cut_all
 from tests.small import THALWEG, Stop, stop_after, thalweg
 from thalweg import agg, window
+from thalweg.endpoints.files import FORMATS
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.local.run import run_local
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.sinks.live_table import LiveRows, Tables
-from thalweg.engine.sinks.writers import MAKERS, make_sinks
+from thalweg.engine.sinks.writers import make_sinks
 from thalweg.errors import EngineError, OutputError, ThalwegWarning
-from thalweg.ir.endpoints import Feed, SinkEndpoint
+from thalweg.ir.endpoints import SinkEndpoint
 from thalweg.ir.types import INT, TupleType
-from thalweg.lang.endpoints import FORMATS, SINKS
 from thalweg.optimize.passes import make_plan
 
 
@@ -60,10 +60,6 @@ def run(app: tw.App, checkpoint: Path | None = None, **options: Any) -> RunResul
     watch = options.pop("watch", lambda report: None)
     settings = RunOptions(checkpoint, max_tuples_per_epoch=20, **options)
     return run_local(make_plan(app.graph()), settings, watch)
-
-
-def test_every_sink_of_the_language_has_a_writer() -> None:
-    assert set(MAKERS) == {*SINKS, Feed}  # a loop's end is no endpoint that users name
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -18,6 +18,7 @@ from tests.engine.test_crash import die_at_write, finished, in_child
 from tests.small import Stop, contents, stop_after
 from tests.waiting import wait_for
 from thalweg import agg, window
+from thalweg.endpoints.iterable import Items
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.inputs import feeders as feed
 from thalweg.engine.inputs import retention as retain
@@ -26,7 +27,7 @@ from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.errors import CheckpointError, EngineError, InputError, PlanError, TupleError
 from thalweg.explain import cut_invariance
-from thalweg.ir.endpoints import Items, SourceEndpoint
+from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.optimize.passes import make_plan
 from thalweg.verify.check import check
 from thalweg.verify.reference import Reference

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import thalweg as tw
 from tests.small import PER_EPOCH, Small
+from thalweg.analysis.source_predicates import wanted
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.spark.source import SourceJob, SplitReader
@@ -103,7 +104,7 @@ def test_the_final_epoch_closes_what_was_set_up_at_the_source(tmp_path: Path, mo
     job = SourceJob(
         checkpoint=str(tmp_path / "checkpoint"),
         sources=plan.graph.sources,
-        readers=readers(plan.graph, {s.name: ("i",) for s in plan.graph.sources}, skip_unwanted=True),
+        readers=readers(plan.graph, {s.name: ("i",) for s in plan.graph.sources}, wanted=wanted),
         program=compile_plan(plan)[0][0],
         labels=(0,),
         tasks=1,

@@ -15,6 +15,7 @@ import pytest
 import thalweg as tw
 from tests.properties.strategies import MemoryLog, cut_all
 from thalweg import agg, window
+from thalweg.endpoints.files import Files
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.inputs import file_splits as splits
 from thalweg.engine.inputs.cutter import EpochCutter
@@ -23,7 +24,6 @@ from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import InputError
-from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
@@ -461,7 +461,7 @@ def steps(folder: Path, files: int) -> int:
 
     found = graph_of(folder, format="jsonl").sources[0]
     assert isinstance(found.endpoint, Files)
-    source = splits.FileSplits(found, found.endpoint)
+    source = splits.FileSplits(found, found.endpoint.path, "jsonl")
     before = sys.gettrace()
     sys.settrace(trace)
     try:

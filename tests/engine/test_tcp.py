@@ -15,10 +15,10 @@ import thalweg as tw
 from tests.small import Stop
 from tests.tcp import Script, Server, break_off, free_port, hear, numbers, reset, say, say_and_stay
 from tests.waiting import wait_for
+from thalweg.endpoints.tcp_writer import TcpSink
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.local.run import run_local
-from thalweg.engine.sinks.tcp import TcpSink
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.errors import InputError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import SinkEndpoint

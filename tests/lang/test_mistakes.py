@@ -292,7 +292,12 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (join_on_an_unknown_attribute, "unknown attribute volume", "one of symbol, price", None),
     (lambda: source().join(source(), window.last(), on="symbol"), "streams of two applications meet", None, None),
     (lambda: source().sink(untyped("out")), "not a sink", "tw.collect()", None),
-    (lambda: source().sink(untyped(tw.beacon(str))), "not a sink", "tw.files(…) or tw.collect()", "is a source"),
+    (
+        lambda: source().sink(untyped(tw.beacon(str))),
+        "not a sink",
+        "tw.collect() or tw.console() or",
+        "is a source",
+    ),
     (lambda: source().sink(untyped(tw.iterable([]))), "not a sink", "tw.none()", "app.source(tw.iterable(…), Type)"),
     (lambda: source().sink(tw.tcp("h", 1, format="csv")), "a tcp sink connects", "without format", None),
     (lambda: source().sink(tw.tcp("h", 1, listen=True)), "a tcp sink connects", "tw.tcp(host, port)", None),

@@ -12,8 +12,9 @@ import pytest
 
 import thalweg as tw
 from thalweg import testing
+from thalweg.endpoints.kafka import Kafka
+from thalweg.endpoints.spark_rows import SparkFormat, SparkFrame
 from thalweg.errors import GraphError, PlanError
-from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
 from thalweg.verify.check import sample_log
 
 SERVERS = "127.0.0.1:9092"

@@ -13,7 +13,7 @@ from thalweg.cli.find_app import load_app
 from thalweg.codegen.pe import compile_plan
 from thalweg.errors import GraphError, ThalwegError, TupleError
 from thalweg.explain import explain, explain_json
-from thalweg.lang.secret import Secret
+from thalweg.ir.secret import Secret
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.slow

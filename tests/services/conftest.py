@@ -8,11 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.services import kafka
-from tests.services.jars import PACKAGES, connector
+from tests.services.jars import KAFKA_PACKAGE, PACKAGES, connector
 from tests.services.kafka import Broker
 from tests.services.postgres import Postgres, server
 from tests.spark.processes import FAST_JAVA
-from thalweg.engine.spark.connectors import KAFKA_PACKAGE
 from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pyspark
 
-from thalweg.engine.spark.connectors import KAFKA_PACKAGE
+from thalweg.endpoints.kafka import Kafka
+from thalweg.engine.spark.connectors import package
 from thalweg.engine.spark.java import find_java
 
 KEPT = Path(__file__).parents[2] / ".services"
@@ -74,6 +75,7 @@ def java(*arguments: str) -> list[str]:
     return [found.command, *arguments]
 
 
+KAFKA_PACKAGE = package(Kafka.connector)
 OWN = Jars("own-kafka-connector", (KAFKA_PACKAGE,), transitive=False)
 # Where the connector of this Spark's own version is not published, that of an earlier one, which fits: the newest of
 # each of its two parts that was there when this was written.

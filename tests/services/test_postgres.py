@@ -25,9 +25,9 @@ from tests.spark import dying_driver
 from tests.spark.processes import Run
 from tests.tcp import free_port
 from tests.waiting import PATIENCE_S
+from thalweg.endpoints.table_writer import EPOCHS
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.local.run import run_local
-from thalweg.engine.sinks.postgres import EPOCHS
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import CheckpointError, OutputError, ThalwegWarning
 from thalweg.optimize.passes import make_plan
@@ -94,7 +94,7 @@ def test_killed_behind_the_commit(postgres: Postgres, table: str, tmp_path: Path
     app = app_of(postgres.dsn, table)
 
     def dying() -> None:
-        from thalweg.engine.sinks.postgres import PostgresSink
+        from thalweg.endpoints.postgres_writer import PostgresSink
 
         write = PostgresSink.write
 
@@ -104,7 +104,7 @@ def test_killed_behind_the_commit(postgres: Postgres, table: str, tmp_path: Path
                 os.kill(os.getpid(), signal.SIGKILL)
             return done
 
-        PostgresSink.write = once  # type: ignore[method-assign]
+        PostgresSink.write = once  # type: ignore[method-assign, assignment]
         run(app, tmp_path)
 
     assert not finished(in_child(dying))

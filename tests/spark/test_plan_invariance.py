@@ -25,6 +25,7 @@ from tests.properties import control, derived, functions, typed
 from tests.properties.strategies import Case, cases
 from tests.properties.typed_cases import typed_cases
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.endpoints.feed import Feed
 from thalweg.engine.core.run import RunOptions, Watch
 from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
@@ -32,7 +33,6 @@ from thalweg.engine.spark.source import SourceJob
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.report import EpochReport, added
 from thalweg.errors import HintError, TupleError
-from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Sink, StreamRef

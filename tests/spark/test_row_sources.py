@@ -20,14 +20,17 @@ import thalweg as tw
 from tests.test_docs import block
 from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
+from thalweg.endpoints.kafka import Kafka
 from thalweg.engine.spark import run, table
-from thalweg.engine.spark.connectors import KAFKA_PACKAGE, with_packages
+from thalweg.engine.spark.connectors import package, with_packages
 from thalweg.engine.spark.row_schema import spark_schema
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import EngineError, InputError
 from thalweg.verify.reference import Reference
 
 pytestmark = pytest.mark.spark
+
+KAFKA_PACKAGE = package(Kafka.connector)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 BATCH = 20

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.order_needs import ordered_sinks
-from thalweg.ir.endpoints import Discard
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source, StreamRef, Union
@@ -23,7 +22,7 @@ def strategy_of(plan: PhysicalPlan, wire: Wire) -> str:
     graph = plan.graph
     owed = ordered_sinks(graph)
     sinks = [sink for sink in graph.sinks if plan.sink_wire(sink) == wire]
-    if all(isinstance(sink.endpoint, Discard) or sink.name not in owed for sink in sinks):
+    if all(not sink.endpoint.shows_order or sink.name not in owed for sink in sinks):
         return NONE
     if graph.loops or _exactly_once(graph, facts_of(graph), wire.stream) != {s.name for s in graph.sources}:
         return NUMBERS_AND_PULSES

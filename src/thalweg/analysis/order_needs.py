@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from thalweg.ir.endpoints import Feed, Files, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
-from thalweg.ir.row_endpoints import Kafka
 
 ALL, NOTHING = "all", "none"
-
-# Where an epoch that is run again may meet whoever read it the first time. Its tuples are known by their places there
-# (the rows of a file, the numbers in a record or a line), so the second time they must have the same ones. What is fed
-# back has its place by its emission.
-PLACED = (Feed, Files, Kafka, Tcp)
 
 
 def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
@@ -30,7 +23,7 @@ def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
 def ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
     """The sinks to which order is owed: those of unordered streams only if a replay must repeat it."""
     free = unordered_streams(graph)
-    return frozenset(s.name for s in graph.sinks if isinstance(s.endpoint, PLACED) or s.inputs[0] not in free)
+    return frozenset(s.name for s in graph.sinks if s.endpoint.placed or s.inputs[0] not in free)
 
 
 def needed(graph: LogicalGraph, operator: Operator, port: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -60,6 +61,27 @@ def to_json(value: Any, kind: AttributeType) -> Any:
     if kind.item is not None:
         return [to_json(v, kind.item) for v in value]
     return TO_TEXT[kind](value) if kind in TO_TEXT else value
+
+
+def finite_json(value: Any, kind: AttributeType, check: Callable[[str], str] = str) -> str:
+    """A carried value as standard JSON, which has no NaN: as PostgreSQL's to_jsonb does, it is written as a string.
+    `check` sees every string."""
+    return json.dumps(_finite(to_json(value, kind), check), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any, check: Callable[[str], str]) -> Any:
+    match value:
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case str():
+            return check(value)
+        case list():
+            return [_finite(v, check) for v in value]
+        case dict():
+            return {name: _finite(v, check) for name, v in value.items()}
+    return value
 
 
 def from_json(value: Any, kind: AttributeType, path: str) -> Any:

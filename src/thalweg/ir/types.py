@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
+from thalweg.errors import GraphError, Where, did_you_mean
+
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -266,3 +268,13 @@ def _conform_each(
         conform(values[failed], kinds[failed], path_of(failed))
         raise
     return tuple(done)
+
+
+def unknown_attribute(name: str, tuple_type: TupleType, where: Where) -> GraphError:
+    return GraphError(
+        f"unknown attribute {name}",
+        where=where,
+        expected=f"one of {', '.join(tuple_type.names)}",
+        found=name,
+        hint=did_you_mean(name, tuple_type.names),
+    )

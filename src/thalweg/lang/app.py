@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from thalweg.endpoints.files import exported
+from thalweg.endpoints.kafka import Kafka, through
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Files, SourceEndpoint
+from thalweg.ir.endpoints import Decoding, SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
-from thalweg.ir.row_endpoints import Kafka
-from thalweg.ir.types import TupleType
+from thalweg.ir.types import TupleType, unknown_attribute
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang import derived as library
 from thalweg.lang import embedding as inside
 from thalweg.lang import keyed_operators as keyed
@@ -20,14 +22,11 @@ from thalweg.lang import pass_through as passing
 from thalweg.lang import per_tuple
 from thalweg.lang import plan_hints as control
 from thalweg.lang import stream_ends as ends
-from thalweg.lang.endpoints import check_source, exported
+from thalweg.lang.check_endpoints import check_source
 from thalweg.lang.finish_graph import finished
-from thalweg.lang.functions import unknown_attribute
 from thalweg.lang.operator_call import Site, word
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
-from thalweg.lang.row_endpoints import kafka_source, through
-from thalweg.lang.source_place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.window import names
 
@@ -65,23 +64,45 @@ class App:
                 expected="a subclass of tw.Tuple",
                 found=repr(tuple_type),
             )
-        check_source(endpoint, tuple_type.tuple_type, site.where)
-        if isinstance(endpoint, Kafka):
-            return kafka_source(site, endpoint, tuple_type.tuple_type)
-        key = names(partition_by)
+        return self._source(site, endpoint, tuple_type.tuple_type, names(partition_by))
+
+    def _source(self, site: Site, endpoint: SourceEndpoint, tuple_type: TupleType, key: tuple[str, ...] = ()) -> Stream:
+        check_source(endpoint, tuple_type, site.where)
+        decoding = endpoint.decoding(tuple_type, site.where)
+        if decoding is not None:
+            return self._decoded(site, endpoint, decoding, tuple_type)
         for attribute in key:
-            if tuple_type.tuple_type.get(attribute) is None:
-                raise unknown_attribute(attribute, tuple_type.tuple_type, site.where)
-        on_error = endpoint.on_error if isinstance(endpoint, Files) else "fail"
-        letters = (BAD_RECORD,) if on_error == "dead_letter" else ()
+            if tuple_type.get(attribute) is None:
+                raise unknown_attribute(attribute, tuple_type, site.where)
+        letters = (BAD_RECORD,) if endpoint.row_policy == "dead_letter" else ()
         return site.stream(
             ops.Source(
                 name=site.name,
-                outputs=(tuple_type.tuple_type, *letters),
+                outputs=(tuple_type, *letters),
                 where=site.where,
-                on_error=on_error,
+                on_error=endpoint.row_policy,
                 endpoint=endpoint,
                 partition_by=key,
+            )
+        )
+
+    def _decoded(self, site: Site, endpoint: SourceEndpoint, decoding: Decoding, tuple_type: TupleType) -> Stream:
+        """Records as they are, and after them a map that decodes: in the workers, under an error policy."""
+        policy, letters = site.policy(decoding.on_error)
+        taken = {o.name for o in self._operators}
+        base = f"{site.name}.records"
+        name = next(n for n in (base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        records = site.stream(
+            ops.Source(name=name, outputs=(decoding.record,), where=site.where, endpoint=endpoint),
+        )
+        return site.stream(
+            ops.Map(
+                name=site.name,
+                inputs=(records.ref,),
+                outputs=(tuple_type, *letters),
+                where=site.where,
+                on_error=policy,
+                function=ops.Function(decoding.function, site.where, None, decoding.opaque_because),
             )
         )
 
@@ -93,10 +114,8 @@ class App:
         `via=tw.kafka(…)`: the exporter's topic, instead of a folder."""
         site = Site(self, "imported", name)
         declared = declared_type(tuple_type, site.where)
-        if via is not None:
-            return kafka_source(site, through(via, export, site.where), declared)
-        endpoint = exported(export, declared, site.where)
-        return site.stream(ops.Source(name=site.name, outputs=(declared,), where=site.where, endpoint=endpoint))
+        endpoint = through(via, export, site.where) if via is not None else exported(export, declared, site.where)
+        return self._source(site, endpoint, declared)
 
     def feedback(self, tuple_type: type[Tuple], *, immediate: bool = False, name: str | None = None) -> Stream:
         """The start of a loop: the tuples that `.feed(loop)` sends back, each in the epoch behind its own; or, with

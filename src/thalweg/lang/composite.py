@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, Where
+from thalweg.ir.user_calls import Call, call_place, current_call, prefixed, user_frame
 from thalweg.lang.app import App, Stream
 from thalweg.lang.operator_call import word
-from thalweg.lang.source_place import Call, assigned_name, call_place, current_call, prefixed, user_frame
+from thalweg.lang.source_place import assigned_name
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.declarations import ALL, Declared
 from thalweg.ir.facts import EFFECTS, STATELESS, UNKNOWN
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
 
 Bounds = int | tuple[int, int | None]
 

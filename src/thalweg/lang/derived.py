@@ -11,9 +11,9 @@ from thalweg.ir.canonical import canonical
 from thalweg.ir.logic import Logic
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.lang.aggregates import apply_logic, check_window
-from thalweg.lang.source_place import call_place, user_frame
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
 from thalweg.lang.window import Distance, Names, names

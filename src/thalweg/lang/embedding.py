@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from thalweg.endpoints.discard import Discard
 from thalweg.errors import GraphError
-from thalweg.ir.endpoints import Discard, Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,7 +112,7 @@ def graph_of(stream: Stream) -> LogicalGraph:
     """What of the application makes this stream, with one sink behind it."""
     where = call_place(user_frame())
     operators = {o.name: o for o in stream.app._operators}
-    feeds = {o.endpoint.into: o for o in operators.values() if isinstance(o, Sink) and isinstance(o.endpoint, Feed)}
+    feeds = {o.endpoint.feeds: o for o in operators.values() if isinstance(o, Sink) and o.endpoint.feeds is not None}
     needed: set[str] = set()
     waiting = [stream.ref.operator]
     while waiting:

@@ -11,9 +11,9 @@ from typing import Any
 
 from thalweg.errors import Where
 from thalweg.ir.expr import Attr, Const, Expr, Record
-from thalweg.ir.types import BOOL, FLOAT, INT, STR, TupleType
+from thalweg.ir.types import BOOL, FLOAT, INT, STR, TupleType, unknown_attribute
 from thalweg.lang.captures import Captured, Opaque, static_attribute
-from thalweg.lang.symbols import Row, Scope, Static, Symbol, unknown_attribute
+from thalweg.lang.symbols import Row, Scope, Static, Symbol
 from thalweg.lang.tuples import Tuple, plain
 from thalweg.lang.typed_expressions import Typed, Value, constant
 

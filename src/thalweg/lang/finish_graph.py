@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, Files, Postgres
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
+from thalweg.lang.check_endpoints import check_targets
 from thalweg.lang.immediate_loops import fold_loops
 from thalweg.lang.plan_hints import check_hints
 
@@ -34,7 +33,7 @@ def finished(
                 expected="an operator or a sink behind every output port",
                 hint=".sink(tw.collect())",
             )
-    fed = {sink.endpoint.into for sink in graph.sinks if isinstance(sink.endpoint, Feed)}
+    fed = {sink.endpoint.feeds for sink in graph.sinks}
     for loop in graph.loops:
         if loop.name not in fed:
             raise GraphError(
@@ -43,7 +42,7 @@ def finished(
                 where=loop.where,
                 expected="a stream with .feed(loop)",
             )
-    _check_folders(graph)
+    check_targets(graph)
     whole = replace(graph, operators=fold_loops(graph.operators, immediate))
     check_hints(graph.hints, whole)
     return replace(whole, hints={name: hint for name, hint in graph.hints.items() if name in whole.by_name})
@@ -68,43 +67,3 @@ def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     """Event time in the largest steps that the windows behind it allow."""
     step = math.gcd(*(length for operator in operators for length in operator.time_lengths)) or 1
     return tuple(replace(o, step=step) if isinstance(o, ops.EventTime) and not o.step else o for o in operators)
-
-
-def _check_folders(graph: LogicalGraph) -> None:
-    """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
-    read = {Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)}
-    written: dict[Path, str] = {}
-    tables: list[tuple[Postgres, str]] = []
-    for sink in graph.sinks:
-        if isinstance(sink.endpoint, Postgres):
-            for other, name in tables:
-                if (other.dsn, other.table) == (sink.endpoint.dsn, sink.endpoint.table):
-                    raise GraphError(
-                        f"two sinks write into the table {other.table}",
-                        operator=sink.name,
-                        where=sink.where,
-                        expected="a table for each sink",
-                        found=f"{name} writes there too",
-                        hint="sink a .union() of the streams",
-                    )
-            tables.append((sink.endpoint, sink.name))
-        if not isinstance(sink.endpoint, Files):
-            continue
-        folder = Path(sink.endpoint.path).absolute()
-        if folder in read:
-            raise GraphError(
-                "a sink writes into the folder that a source reads",
-                operator=sink.name,
-                where=sink.where,
-                expected="a folder of its own",
-                found=str(folder),
-            )
-        if folder in written:
-            raise GraphError(
-                f"two sinks write into {folder}",
-                operator=sink.name,
-                where=sink.where,
-                expected="a folder for each sink",
-                found=f"{written[folder]} writes there too",
-            )
-        written[folder] = sink.name

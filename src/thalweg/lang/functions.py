@@ -8,10 +8,9 @@ from typing import Any
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr
 from thalweg.ir.operators import Function
-from thalweg.ir.types import TupleType
+from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.lang.captures import Opaque
 from thalweg.lang.reader import Reader
-from thalweg.lang.symbols import unknown_attribute as unknown_attribute
 
 
 def read_function(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import networkx as nx
 
+from thalweg.endpoints.feed import Feed
 from thalweg.errors import GraphError
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Operator, Process, StreamRef
 from thalweg.ir.types import TupleType

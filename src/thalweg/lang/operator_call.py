@@ -10,9 +10,10 @@ from thalweg.ir import operators as ops
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
 from thalweg.ir.types import DATETIME, TupleType
+from thalweg.ir.user_calls import call_place, prefixed, user_frame
 from thalweg.ir.windows import PUNCTUATION, Window
 from thalweg.lang.outputs import declared_type
-from thalweg.lang.source_place import assigned_name, call_place, prefixed, user_frame
+from thalweg.lang.source_place import assigned_name
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance
 from thalweg.library.multi_port import EveryPunctuation, LeastTime, MeetConfig

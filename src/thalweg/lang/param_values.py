@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import GraphError, Where
-from thalweg.lang.secret import Secret
+from thalweg.ir.secret import Secret
 
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 

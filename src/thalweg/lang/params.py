@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
 from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.secret import Secret
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.param_values import TYPES, converted
-from thalweg.lang.secret import Secret
-from thalweg.lang.source_place import call_place, user_frame
 
 T = TypeVar("T")
 ENVIRONMENT = "THALWEG_PARAM_"

@@ -15,8 +15,8 @@ from thalweg.errors import GraphError, Where, described
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Source
-from thalweg.lang.functions import unknown_attribute
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.types import unknown_attribute
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.window import names
 
 if TYPE_CHECKING:

@@ -1,50 +1,14 @@
-"""Where in the user's program a call stands, and what the user called its result."""
+"""The syntax of the user's program at a call: the name of its result, and the text of a function."""
 
 from __future__ import annotations
 
 import ast
 import itertools
 import linecache
-import sys
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 
-from thalweg.errors import Where
-
 Span = tuple[int, int, int, int]  # first line, last line, first column, last column
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A composite at work: what the names of its operators begin with, and where it was called."""
-
-    prefix: str
-    where: Where
-
-
-current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
-
-
-def prefixed(name: str) -> str:
-    """The name of an operator made here: inside a composite it begins with the composite's."""
-    call = current_call.get()
-    return name if call is None else f"{call.prefix}.{name}"
-
-
-def user_frame() -> FrameType:
-    """The innermost frame outside of Thalweg's own front end."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("thalweg.lang"):
-        frame = frame.f_back
-    assert frame is not None
-    return frame
-
-
-def call_place(frame: FrameType) -> Where:
-    call = current_call.get()
-    return Where(frame.f_code.co_filename, frame.f_lineno, None if call is None else call.where)
 
 
 def assigned_name(frame: FrameType) -> tuple[str, bool] | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from thalweg.endpoints.feed import Feed
+from thalweg.endpoints.files import exported
+from thalweg.endpoints.kafka import Kafka, through
 from thalweg.errors import GraphError
 from thalweg.ir import operators as ops
-from thalweg.ir.endpoints import Feed, SinkEndpoint
-from thalweg.ir.row_endpoints import Kafka
-from thalweg.lang.endpoints import check_sink, exported
+from thalweg.ir.endpoints import SinkEndpoint
+from thalweg.lang.check_endpoints import check_sink
 from thalweg.lang.operator_call import Site
-from thalweg.lang.row_endpoints import check_kafka_sink, through
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
@@ -60,6 +61,4 @@ def feed(self: Stream, loop: Stream, *, name: str | None = None) -> None:
 
 def _end(self: Stream, site: Site, endpoint: SinkEndpoint) -> None:
     check_sink(endpoint, self.tuple_type, site.where)
-    if isinstance(endpoint, Kafka):
-        check_kafka_sink(endpoint, self.tuple_type, site.where)
     self.app._add(ops.Sink(name=site.name, inputs=(self.ref,), where=site.where, endpoint=endpoint))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.expr import Expr, Record
-from thalweg.ir.types import TupleType
 from thalweg.lang.typed_expressions import Value
 
 
@@ -25,16 +23,6 @@ class Row:
 ROW = Row()
 Symbol = Value | Static | Row
 Scope = dict[str, Symbol]
-
-
-def unknown_attribute(name: str, input_type: TupleType, where: Where) -> GraphError:
-    return GraphError(
-        f"unknown attribute {name}",
-        where=where,
-        expected=f"one of {', '.join(input_type.names)}",
-        found=name,
-        hint=did_you_mean(name, input_type.names),
-    )
 
 
 def exprs_of(symbol: Symbol) -> list[Expr]:

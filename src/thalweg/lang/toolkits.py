@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from thalweg.errors import GraphError, did_you_mean
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
 
 GROUP = "thalweg.toolkits"
 

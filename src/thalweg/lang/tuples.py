@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir.types import AttributeType, TupleType
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.annotations import attribute_type
-from thalweg.lang.source_place import call_place, user_frame
 
 
 class Tuple:

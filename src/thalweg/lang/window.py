@@ -9,8 +9,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, described
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
-from thalweg.lang.source_place import call_place, user_frame
 from thalweg.library.window_arguments import Duration
 from thalweg.library.windows.by_event_time import SlidingTime, TumblingTime
 from thalweg.library.windows.by_punctuation import SlidingPunctuation, TumblingPunctuation

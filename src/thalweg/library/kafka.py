@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from thalweg.ir.attribute_text import json_value, json_values, parse_json
-from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import AttributeType, TupleType
 
 VALUE, KEY = "value", "key"
@@ -17,16 +16,16 @@ VALUE, KEY = "value", "key"
 class Decode:
     """Raises where a record is no tuple of the type; the map's error policy decides what becomes of it."""
 
-    def __init__(self, kafka: Kafka, tuple_type: TupleType) -> None:
-        self.record, self.names = kafka.record, tuple_type.names
-        self.key = None if kafka.key is None else Whole(kafka.key, KEY, tuple_type.kind(KEY))
+    def __init__(self, key: str | None, value: str, record: tuple[str, ...], tuple_type: TupleType) -> None:
+        self.record, self.names = record, tuple_type.names
+        self.key = None if key is None else Whole(key, KEY, tuple_type.kind(KEY))
         self.value: Whole | None = None
         self.inside: TupleType | None = None  # what the object in the value holds
-        if kafka.value == "json":
+        if value == "json":
             taken = {*self.record, *((KEY,) if self.key else ())}
             self.inside = TupleType(tuple_type.name, tuple((n, k) for n, k in tuple_type.attributes if n not in taken))
         else:
-            self.value = Whole(kafka.value, VALUE, tuple_type.kind(VALUE))
+            self.value = Whole(value, VALUE, tuple_type.kind(VALUE))
 
     def __call__(self, record: Any) -> dict[str, Any]:
         found = {name: getattr(record, name) for name in self.record}

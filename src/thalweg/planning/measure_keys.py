@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from thalweg.analysis.safety import check_safety
+from thalweg.endpoints.collect import Collect
 from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import ThalwegWarning, TupleError
-from thalweg.ir.endpoints import Collect
 from thalweg.ir.expr import Attr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Function, Map, Operator, Pace, Sink, StreamRef

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from thalweg.endpoints.collect import Collect
+from thalweg.endpoints.iterable import Items
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import InputError, did_you_mean
-from thalweg.ir.endpoints import Collect, Feed, Items
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
 from thalweg.ir.user_tuples import unpack
@@ -45,7 +46,7 @@ def fed(graph: LogicalGraph, inputs: Inputs, epochs: int | None) -> Iterator[Fed
 def _redirected(operator: Operator) -> Operator:
     if isinstance(operator, Source):
         return replace(operator, endpoint=Items(None))
-    if isinstance(operator, Sink) and not isinstance(operator.endpoint, Feed):
+    if isinstance(operator, Sink) and operator.endpoint.feeds is None:
         return replace(operator, endpoint=Collect())
     return operator
 

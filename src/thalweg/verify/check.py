@@ -14,11 +14,9 @@ from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import PlanError, TupleError
-from thalweg.ir.endpoints import Beacon, Tcp
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.row_endpoints import ROWS
 from thalweg.ir.text import print_plan
 from thalweg.optimize.balance import Assign
 from thalweg.optimize.fuse import Fuse
@@ -62,23 +60,14 @@ def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) 
 
 def _at_once(source: Source) -> Source:
     """The source as a sample is taken of it: without waiting."""
-    if isinstance(source.endpoint, Tcp):
+    if source.endpoint.no_sample:
         raise PlanError(
-            f"no sample can be taken of {source.name}: a connection's lines can be read only once",
-            operator=source.name,
-            where=source.where,
-            hint="record some lines in a file, and take the sample from tw.files(…) in its place",
-        )
-    if isinstance(source.endpoint, ROWS):
-        raise PlanError(
-            f"no sample can be taken of {source.name}: only a run on Spark reads it",
+            f"no sample can be taken of {source.name}: {source.endpoint.no_sample}",
             operator=source.name,
             where=source.where,
             hint="write some of it into files, and take the sample from tw.files(…) in its place",
         )
-    if isinstance(source.endpoint, Beacon):
-        return replace(source, endpoint=replace(source.endpoint, rate_per_s=None))
-    return source
+    return replace(source, endpoint=source.endpoint.at_once())
 
 
 def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:

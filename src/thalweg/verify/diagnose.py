@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from thalweg.endpoints.collect import Collect
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError, Where
-from thalweg.ir.endpoints import Collect
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink, StreamRef
 from thalweg.ir.plan import PhysicalPlan

@@ -21,7 +21,6 @@ from thalweg.engine.inputs.tolerant_files import TolerantReader
 from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import InternalError, TupleError
 from thalweg.ir.canonical import canonical
-from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.incomplete import complete
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
@@ -178,8 +177,8 @@ class Reference:
         if self.last_key.get(sink.name, ()) >= key:
             raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
-        if isinstance(sink.endpoint, Feed):
-            self.fed[sink.endpoint.into].append(row)
+        if sink.endpoint.feeds is not None:
+            self.fed[sink.endpoint.feeds].append(row)
         names = self.graph.type_of(sink.inputs[0]).names
         self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
         return []

@@ -17,7 +17,7 @@ from thalweg.analysis.program.tables import ITERATOR
 from thalweg.analysis.program.values import NOTHING, STR, Known, New, Root, Value, join, only
 from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.facts import STATELESS
-from thalweg.lang.secret import Secret
+from thalweg.ir.secret import Secret
 from thalweg.lang.source_place import function_node
 
 

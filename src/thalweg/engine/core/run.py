@@ -20,7 +20,6 @@ from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.report import Tally
 from thalweg.errors import PlanError, did_you_mean
-from thalweg.ir.endpoints import Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
 from thalweg.ir.types import TupleType
@@ -126,12 +125,12 @@ def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[i
 
 def _check_ends(graph: LogicalGraph) -> None:
     for source in graph.sources:
-        if isinstance(source.endpoint, Beacon) and source.endpoint.count is None:
+        if (bounded := source.endpoint.endless) is not None:
             raise PlanError(
                 f"the run would never end: {source.name} is endless",
                 operator=source.name,
                 where=source.where,
-                expected="tw.beacon(…, count=…), or a run with --follow",
+                expected=f"{bounded}, or a run with --follow",
             )
 
 

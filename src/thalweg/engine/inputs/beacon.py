@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from thalweg.engine.storage.log import Chunk, Piece
 from thalweg.errors import TupleError, Where
-from thalweg.ir.endpoints import Beacon
 from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
@@ -27,41 +26,43 @@ class BeaconSplits:
 
     patient = False
 
-    def __init__(self, source: Source, beacon: Beacon) -> None:
-        self.source, self.beacon = source, beacon
-        self.taken = [0] * beacon.shards
+    def __init__(self, source: Source, count: int | None, shards: int, rate_per_s: float | None) -> None:
+        self.source, self.count, self.rate_per_s = source, count, rate_per_s
+        self.taken = [0] * shards
         self._began: tuple[float, int] | None = None  # when the rate began to count, and how many were taken then
 
     def took(self, chunk: Chunk) -> None:
         self.taken[chunk.split] = chunk.stop
 
     def _left(self, shard: int) -> int | None:
-        rows = self.beacon.rows(shard)
-        return None if rows is None else max(0, rows - self.taken[shard])
+        """None: it is endless."""
+        if self.count is None:
+            return None
+        return max(0, len(range(shard, self.count, len(self.taken))) - self.taken[shard])
 
     @property
     def open(self) -> bool:
-        return any(self._left(shard) != 0 for shard in range(self.beacon.shards))
+        return any(self._left(shard) != 0 for shard in range(len(self.taken)))
 
     def backlog(self) -> int:
-        return sum(self._left(shard) or 0 for shard in range(self.beacon.shards))
+        return sum(self._left(shard) or 0 for shard in range(len(self.taken)))
 
     def look(self) -> None:
         if self._began is None:
             self._began = time.monotonic(), sum(self.taken)
 
     def _due(self, limit: int) -> int:
-        if self.beacon.rate_per_s is None or self._began is None:
+        if self.rate_per_s is None or self._began is None:
             return limit
         began, before = self._began
-        return min(limit, int((time.monotonic() - began) * self.beacon.rate_per_s) - (sum(self.taken) - before))
+        return min(limit, int((time.monotonic() - began) * self.rate_per_s) - (sum(self.taken) - before))
 
     def take(self, limit: int) -> Iterator[Chunk]:
         due = self._due(limit)
         if due <= 0:
             return
         for shard, start in enumerate(self.taken):
-            left, each = self._left(shard), max(1, due // self.beacon.shards)
+            left, each = self._left(shard), max(1, due // len(self.taken))
             stop = start + (each if left is None else min(each, left))
             if start < stop:
                 yield Chunk(self.source.name, shard, "", start, stop, rows=stop, size=0, modified_ns=0)
@@ -83,7 +84,8 @@ class BeaconReader:
 
     source: str
     where: Where
-    beacon: Beacon
+    function: Callable[[int], Any]
+    shards: int
     tuple_type: TupleType
     columns: tuple[str, ...]
 
@@ -95,9 +97,9 @@ class BeaconReader:
             made: list[tuple[Any, ...]] = []
             failure: BeaconError | None = None
             for row in range(start, stop):
-                index = self.beacon.index(chunk.split, row)
+                index = chunk.split + row * self.shards
                 try:
-                    made.append(unpack(self.beacon.function(index), self.tuple_type))
+                    made.append(unpack(self.function(index), self.tuple_type))
                 except Exception as error:  # whatever a user's function raises belongs to its tuple
                     failure = self._failure(piece.position + row - chunk.start, index, error)
                     break

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from thalweg.errors import InputError, TupleError
+from thalweg.ir.endpoints import Rows
 from thalweg.ir.operators import Source
 from thalweg.ir.user_tracebacks import raised_in
 from thalweg.ir.user_tuples import unpack
-
-
-class Rows(Protocol):
-    """Where a feeder puts its tuples. Every call may raise, to stop the feeder."""
-
-    @property
-    def tuples(self) -> int:
-        """How many were there before this one."""
-
-    def add(self, values: tuple[Any, ...]) -> None: ...
-
-    def wait(self, seconds: float) -> None: ...
 
 
 def feed_items(source: Source, items: Any, out: Rows, limit: int | None = None) -> None:

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from thalweg.engine.storage.log import Epoch
 from thalweg.engine.storage.small_files import write_atomically
 from thalweg.errors import PlanError
-from thalweg.ir.endpoints import Feed
 from thalweg.ir.graph import LogicalGraph
 from thalweg.runtime.frame import Frame, decode, encode
 
@@ -62,7 +61,7 @@ def stored_feedback(folder: Path, loops: Iterable[str], epoch: int) -> dict[str,
 
 def fed_back(graph: LogicalGraph, found: Mapping[str, Frame | None]) -> dict[str, Frame]:
     """The same, from what the sinks of an epoch got."""
-    feeds = {sink.endpoint.into: found[sink.name] for sink in graph.sinks if isinstance(sink.endpoint, Feed)}
+    feeds = {loop: found[sink.name] for sink in graph.sinks if (loop := sink.endpoint.feeds) is not None}
     made = {loop.name: feeds.get(loop.name) for loop in graph.loops}
     return {loop: frame for loop, frame in made.items() if frame is not None}
 

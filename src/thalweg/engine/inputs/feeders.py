@@ -14,13 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.engine.inputs.feed_items import feed_items
-from thalweg.engine.inputs.feed_tcp import feed_tcp
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.log import InputLog
 from thalweg.errors import EngineError, InternalError, StorageError, ThalwegError
-from thalweg.ir.endpoints import SPOOLED, Items, Tcp
+from thalweg.ir.endpoints import FedByDriver
 from thalweg.ir.operators import Source
 
 ROWS_PER_FILE = 16_384
@@ -125,7 +123,9 @@ class _Taken:
 def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
     """Until the source ends, fails or the run is left."""
     try:
-        _feed(source, out, follow=follow)
+        if not isinstance(source.endpoint, FedByDriver):
+            raise InternalError(f"{source.name} needs no spool")
+        source.endpoint.feed(source, out, follow=follow)
     except Stopped:
         return
     except ThalwegError as error:
@@ -134,16 +134,6 @@ def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
         _end(out, InternalError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where))
     else:
         _end(out, None)
-
-
-def _feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
-    match source.endpoint:
-        case Items(items=items):
-            feed_items(source, items, out)
-        case Tcp() as tcp:
-            feed_tcp(source, tcp, out, follow=follow)
-        case _:
-            raise InternalError(f"{source.name} needs no spool")
 
 
 def _end(out: SpoolWriter, error: ThalwegError | None) -> None:
@@ -182,7 +172,7 @@ def feeding(
 def _is_to_feed(source: Source, checkpoint: Checkpoint) -> bool:
     """A source that has ended is not asked again; one that failed is."""
     end = Spool.of(checkpoint.spools, source.name).end()
-    return isinstance(source.endpoint, SPOOLED) and (end is None or end.error is not None)
+    return isinstance(source.endpoint, FedByDriver) and (end is None or end.error is not None)
 
 
 def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
@@ -210,9 +200,9 @@ def _flush(writers: Sequence[SpoolWriter]) -> None:
 def spool_items(
     sources: Sequence[Source], spools: Path, limit: int | None = None, rows_per_file: int = ROWS_PER_FILE
 ) -> None:
-    """Spool the iterables among these sources here and now, at most so many items of each: for a sample."""
+    """Spool what must be spooled of these sources here and now, at most so many tuples of each: for a sample."""
     for source in sources:
-        if isinstance(source.endpoint, Items):
+        if isinstance(source.endpoint, FedByDriver) and not source.endpoint.no_sample:
             out = SpoolWriter(source, Spool.of(spools, source.name), lambda spooled: True, rows_per_file)
-            feed_items(source, source.endpoint.items, out, limit)
+            source.endpoint.feed(source, out, follow=False, limit=limit)
             out.end()

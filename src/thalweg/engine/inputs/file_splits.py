@@ -22,7 +22,6 @@ from thalweg.engine.inputs.tolerant_files import count_tolerantly
 from thalweg.engine.storage.json_lines import count_json_rows, json_rows
 from thalweg.engine.storage.log import Chunk, Piece
 from thalweg.errors import InputError
-from thalweg.ir.endpoints import Files
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 from thalweg.ir.types import AttributeType, TupleType
@@ -78,8 +77,9 @@ class FileSplits:
     patient = False
     open = False  # what is not there now is somebody's future run
 
-    def __init__(self, source: Source, endpoint: Files) -> None:
-        self.source, self.endpoint = source, endpoint
+    def __init__(self, source: Source, path: str, format: str, *, may_be_missing: bool = False) -> None:
+        self.source, self.root, self.format = source, Path(path).absolute(), format
+        self.may_be_missing = may_be_missing  # as long as nobody has written there
         self.known: dict[str, Chunk] = {}  # by path, as last taken, or as it was found
         self.pending = Pending()
 
@@ -94,7 +94,7 @@ class FileSplits:
         return self.pending.tuples
 
     def look(self) -> None:
-        for path, size, modified_ns in _files(self.source, self.endpoint):
+        for path, size, modified_ns in self._files():
             known = self.known.get(path)
             if known is not None and (known.size, known.modified_ns) != (size, modified_ns):
                 raise changed(known, size, modified_ns)
@@ -105,37 +105,36 @@ class FileSplits:
             if rows:
                 self.pending.add(chunk)
 
+    def _files(self) -> list[tuple[str, int, int]]:
+        """Path, size and time of change of each."""
+        root = self.root
+        if root.is_file():
+            found = [root]
+        elif root.is_dir():
+            suffixes, listed = SUFFIXES[self.format], _listed(self.source, root)
+            found = [p for p in listed if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
+        elif self.may_be_missing and not root.exists():
+            found = []
+        else:
+            raise InputError(
+                "the source's folder does not exist",
+                operator=self.source.name,
+                where=self.source.where,
+                found=str(root),
+                hint="paths are relative to the folder in which the run is started",
+            )
+        return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
+
     def _count(self, path: str) -> int | None:
         """None: it was deleted since the folder was listed, and is as good as never there."""
         try:
             if self.source.on_error == "fail":
-                return _count_rows(path, self.endpoint.format)
-            return count_tolerantly(path, self.endpoint.format, self.source.outputs[0])
+                return _count_rows(path, self.format)
+            return count_tolerantly(path, self.format, self.source.outputs[0])
         except (InputError, FileNotFoundError):
             if Path(path).exists():
                 raise
             return None
-
-
-def _files(source: Source, endpoint: Files) -> list[tuple[str, int, int]]:
-    """Path, size and time of change of each."""
-    root = Path(endpoint.path).absolute()
-    if root.is_file():
-        found = [root]
-    elif root.is_dir():
-        suffixes = SUFFIXES[endpoint.format]
-        found = [p for p in _listed(source, root) if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
-    elif endpoint.exported and not root.exists():
-        found = []  # who exports has not started yet
-    else:
-        raise InputError(
-            "the source's folder does not exist",
-            operator=source.name,
-            where=source.where,
-            found=str(root),
-            hint="paths are relative to the folder in which the run is started",
-        )
-    return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
 
 
 def _listed(source: Source, root: Path) -> list[Path]:
@@ -187,7 +186,7 @@ class Reader:
     """Reads the live attributes of one source's files."""
 
     source: str
-    endpoint: Files
+    format: str
     tuple_type: TupleType
     columns: tuple[str, ...]
     spooled: bool = False  # files that Thalweg wrote itself
@@ -205,7 +204,7 @@ class Reader:
     def _columns(self, chunk: Chunk) -> tuple[dict[str, Column], Array | None]:
         """The chunk's columns, and which of its rows they are; None: all."""
         kinds = dict(self.tuple_type.attributes)
-        parsed = self.endpoint.format == "jsonl" and any(kind.boxed for kind in kinds.values())
+        parsed = self.format == "jsonl" and any(kind.boxed for kind in kinds.values())
         table, at = (None, None) if parsed else self._table(chunk)
         rows = self._json_rows(chunk) if parsed else []
         columns: dict[str, Column] = {}
@@ -217,7 +216,7 @@ class Reader:
                     columns[name] = from_stored(self._present(table, name, kinds[name], chunk).combine_chunks())
                 elif kinds[name].boxed:
                     column = self._present(table, name, kinds[name], chunk)
-                    text = self.endpoint.format == "csv"
+                    text = self.format == "csv"
                     columns[name] = boxed_column(column, kinds[name], chunk.start, text=text)
                 else:
                     column = self._present(table, name, kinds[name], chunk)
@@ -241,10 +240,10 @@ class Reader:
         return table.column(name)
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, Array | None]:
-        if self.endpoint.format == "arrow":
+        if self.format == "arrow":
             return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
-        if self.endpoint.format != "parquet":
-            format, wanted = self.endpoint.format, self.tuple_type
+        if self.format != "parquet":
+            format, wanted = self.format, self.tuple_type
             try:
                 table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
             except InputError as error:

@@ -1,23 +1,20 @@
-"""The kinds of sources: for each endpoint, who knows what is there (`Splits`) and who reads it (`InputReader`)."""
+"""What an engine asks of a source: what is there (`Splits`), and its tuples (`InputReader`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from thalweg.analysis.source_predicates import wanted
-from thalweg.engine.inputs.beacon import BeaconReader, BeaconSplits
-from thalweg.engine.inputs.file_splits import FileSplits, Reader
+from thalweg.engine.inputs.file_splits import Reader
 from thalweg.engine.inputs.spool import Spool, SpoolSplits
 from thalweg.engine.inputs.tolerant_files import Found, TolerantReader
 from thalweg.engine.storage.log import Chunk, Piece
 from thalweg.errors import InternalError
-from thalweg.ir.endpoints import Beacon, Files, Items, Tcp
+from thalweg.ir.endpoints import FedByDriver, ReadAgain
 from thalweg.ir.expr import Expr
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Source
-from thalweg.ir.row_endpoints import Kafka, SparkFormat, SparkFrame
+from thalweg.ir.operators import Source, StreamRef
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
 
@@ -64,35 +61,33 @@ def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[F
 
 
 def make_splits(source: Source, spools: Path | None) -> Splits:
-    match source.endpoint:
-        case Files() as files:
-            return FileSplits(source, files)
-        case Beacon() as beacon:
-            return BeaconSplits(source, beacon)
-        case Items() | Tcp() | SparkFormat() | SparkFrame() | Kafka() as spooled:
-            if spools is None:
-                raise InternalError(f"no place for the spool of {source.name}")
-            return SpoolSplits(source, Spool.of(spools, source.name), patient=not isinstance(spooled, Tcp))
+    endpoint = source.endpoint
+    if isinstance(endpoint, ReadAgain):
+        found: Splits = endpoint.splits(source)
+        return found
+    if spools is None:
+        raise InternalError(f"no place for the spool of {source.name}")
+    patient = not isinstance(endpoint, FedByDriver) or endpoint.patient
+    return SpoolSplits(source, Spool.of(spools, source.name), patient=patient)
+
+
+# Of a stream: what an operator needs of its tuples, where others may be left out.
+Wanted = Callable[[LogicalGraph, StreamRef], Expr | None]
 
 
 def readers(
-    graph: LogicalGraph, live: dict[str, tuple[str, ...]], *, skip_unwanted: bool = False
+    graph: LogicalGraph, live: dict[str, tuple[str, ...]], *, wanted: Wanted = lambda graph, stream: None
 ) -> dict[str, InputReader]:
-    """`skip_unwanted`: tuples that no operator can see may be left out."""
-    return {s.name: _reader(s, live[s.name], wanted(graph, s.output) if skip_unwanted else None) for s in graph.sources}
+    """The reader of each source, for its live attributes."""
+    return {s.name: _reader(s, live[s.name], wanted(graph, s.output)) for s in graph.sources}
 
 
-def _reader(source: Source, columns: tuple[str, ...], needed: Expr | None) -> InputReader:
-    match source.endpoint:
-        case Beacon() as beacon:
-            return BeaconReader(source.name, source.where, beacon, source.outputs[0], columns)
-        case Files() as files:
-            if source.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
-                return TolerantReader(source.name, files, source.outputs[0], columns)
-            return Reader(source.name, files, source.outputs[0], columns, wanted=needed)
-        case Items() | Tcp():
-            # A chunk names its file itself.
-            return Reader(source.name, Files("", "arrow"), source.outputs[0], columns, spooled=True)
-        case SparkFormat() | SparkFrame() | Kafka():
-            # As Spark gave them: Arrow's own types, so that no value is pickled on its way.
-            return Reader(source.name, Files("", "arrow"), source.outputs[0], columns)
+def _reader(source: Source, columns: tuple[str, ...], wanted: Expr | None) -> InputReader:
+    endpoint = source.endpoint
+    if isinstance(endpoint, ReadAgain):
+        found: InputReader = endpoint.reader(source, columns, wanted)
+        return found
+    # A chunk names its file itself. Rows that Spark gave are in Arrow's own types, so that no value is pickled on its
+    # way; what Thalweg stored itself is as columns carry it.
+    spooled = isinstance(endpoint, FedByDriver)
+    return Reader(source.name, "arrow", source.outputs[0], columns, spooled=spooled)

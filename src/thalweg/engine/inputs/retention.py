@@ -11,7 +11,6 @@ from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.ir.endpoints import SPOOLED
 from thalweg.ir.operators import Source
-from thalweg.ir.row_endpoints import ROWS
 
 _AT_ONCE = 16  # files: each deletion is first written down, and that is forced to disk
 
@@ -20,7 +19,7 @@ class Retention:
     """For the process that owns the checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint, sources: Sequence[Source], keep: int | None) -> None:
-        spooled = [s.name for s in sources if isinstance(s.endpoint, (*SPOOLED, *ROWS))]
+        spooled = [s.name for s in sources if isinstance(s.endpoint, SPOOLED)]
         self.log, self.keep = checkpoint.log, keep
         self.spools = {name: Spool.of(checkpoint.spools, name) for name in spooled} if keep else {}
         self.unneeded = dict.fromkeys(self.spools, 0)  # by source: files below this number

@@ -19,7 +19,6 @@ from thalweg.engine.inputs.tolerant_tables import arrow_parts, arrow_rows, parqu
 from thalweg.engine.inputs.tolerant_text import count_text_rows, text_parts
 from thalweg.engine.storage.log import Chunk, Piece
 from thalweg.errors import InputError
-from thalweg.ir.endpoints import Files
 from thalweg.ir.operators import BAD_RECORD
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
@@ -63,7 +62,8 @@ class TolerantReader:
     """Reads the live attributes of the good rows of one source's files."""
 
     source: str
-    endpoint: Files
+    format: str
+    on_error: str
     tuple_type: TupleType
     columns: tuple[str, ...]
 
@@ -95,7 +95,7 @@ class TolerantReader:
             yield Frame(rows.at[start:stop] + (piece.position - piece.chunk.start), (), columns)
 
     def _letters(self, bad: list[Bad], piece: Piece) -> Frame | None:
-        if self.endpoint.on_error != "dead_letter":
+        if self.on_error != "dead_letter":
             return None
         positions = np.array([b.start for b in bad], np.int64) + (piece.position - piece.chunk.start)
         letters = [(self.source, b.reason, b.text, piece.chunk.path, b.start) for b in bad]
@@ -103,7 +103,7 @@ class TolerantReader:
 
     def _parts(self, chunk: Chunk) -> list[Part]:
         """The parts of the file that the chunk touches. A file that the next piece goes on with stays at hand."""
-        wanted = (chunk.path, chunk.size, chunk.modified_ns, self.endpoint.format, self.tuple_type)
+        wanted = (chunk.path, chunk.size, chunk.modified_ns, self.format, self.tuple_type)
         if wanted in _last_file:
             return _last_file[wanted]
         with _readable(chunk.path):
@@ -117,14 +117,14 @@ class TolerantReader:
                 hint="on_error= was another one then: put it back, or start anew with another --checkpoint",
             )
         _last_file.clear()
-        if chunk.stop < chunk.rows and self.endpoint.format != "parquet":
+        if chunk.stop < chunk.rows and self.format != "parquet":
             _last_file[wanted] = parts
         return parts
 
     def _read(self, chunk: Chunk) -> tuple[int, list[Part]]:
-        match self.endpoint.format:
+        match self.format:
             case "parquet":
                 return parquet_parts(chunk, self.tuple_type)
             case "arrow":
                 return arrow_parts(chunk.path, self.tuple_type)
-        return text_parts(Path(chunk.path).read_bytes(), self.endpoint.format, self.tuple_type)
+        return text_parts(Path(chunk.path).read_bytes(), self.format, self.tuple_type)

@@ -7,6 +7,7 @@ from itertools import chain
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.analysis.source_predicates import wanted
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.core.living_pes import LivingPEs
 from thalweg.engine.core.stage_programs import (
@@ -39,7 +40,7 @@ class LocalEngine:
         self.programs = compile_plan(plan, cuts)
         self.pes = LivingPEs()
         live = live_attributes(plan.graph)
-        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True)
+        self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, wanted=wanted)
         self.ordered = ordered_sinks(plan.graph)
         self.state = state if state is not None else {}
         self.counts = Counts()  # of the last whole epoch

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from thalweg.engine.sinks.live_table import Display, LiveRows
 from thalweg.engine.storage.small_files import write_atomically
-from thalweg.ir.endpoints import Console
 from thalweg.ir.types import TupleType
 from thalweg.runtime.columns import to_list, window
 from thalweg.runtime.frame import Frame
@@ -22,10 +21,12 @@ from thalweg.runtime.frame import Frame
 class ConsoleSink:
     """Small files of what to print, each of which lives until it was printed."""
 
-    def __init__(self, folder: Path, name: str, console: Console, tuple_type: TupleType) -> None:
-        self.folder, self.name, self.limit, self.names = folder, name, console.rows, tuple_type.names
-        self.live, self.key = console.live, console.key
-        self.shown = LiveRows(name, tuple_type, console.key, console.rows)  # used only by the driver, when it shows
+    def __init__(
+        self, folder: Path, name: str, tuple_type: TupleType, limit: int | None, *, live: bool, key: tuple[str, ...]
+    ) -> None:
+        self.folder, self.name, self.limit, self.names = folder, name, limit, tuple_type.names
+        self.live, self.key = live, key
+        self.shown = LiveRows(name, tuple_type, key, limit)  # used only by the driver, when it shows
 
     def claim(self, run: str, *, overwrite: bool) -> None:
         """What a killed run did not print any more is not printed now: its epochs may be long past."""

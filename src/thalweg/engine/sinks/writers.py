@@ -12,19 +12,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from thalweg.engine.inputs.feedback import FeedSink
 from thalweg.engine.inputs.file_splits import STORED, SUFFIXES
-from thalweg.engine.sinks.console import ConsoleSink
-from thalweg.engine.sinks.kafka import KafkaSink
-from thalweg.engine.sinks.tcp import TcpSink
 from thalweg.engine.storage.json_lines import TO_TEXT
-from thalweg.engine.storage.small_files import is_leftover, remove_leftovers, write_atomically
+from thalweg.engine.storage.small_files import OWNER_FILE, is_leftover, remove_leftovers, write_atomically
 from thalweg.engine.storage.tuple_lines import json_line, json_rows_of
 from thalweg.errors import CheckpointError, OutputError
-from thalweg.ir.endpoints import OWNER_FILE, Collect, Console, Discard, Feed, Files, Postgres, Tcp
+from thalweg.ir.endpoints import SinkSite
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Sink
-from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.arrow_types import Misfit, arrow_type, file_array
 from thalweg.runtime.columns import Column, to_arrow, to_list
@@ -151,44 +145,14 @@ def _encode(table: pa.Table, format: str) -> bytes:
     return out.getvalue()
 
 
-class NoSink:
-    """Counts, and keeps nothing."""
-
-    def claim(self, run: str, *, overwrite: bool) -> None:
-        """Nothing is in the way of nothing."""
-
-    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
-        return 0 if frame is None else len(frame)
-
-    def show(self, epoch: int, out: TextIO) -> None:
-        """There is nothing to see."""
-
-
-def _postgres(endpoint: Postgres, sink: Sink, tuple_type: TupleType, checkpoint: Path) -> SinkWriter:
-    from thalweg.engine.sinks.postgres import PostgresSink  # who writes no table does not load the driver
-
-    return PostgresSink(sink, endpoint, tuple_type, checkpoint)
-
-
 # Writes rows through a format of Spark's, with its options. Only the Spark engine can.
 WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
-Make = Callable[[Any, Sink, TupleType, Path, WriteRows | None], SinkWriter]
-MAKERS: Mapping[type, Make] = {
-    Files: lambda files, sink, type_, results, rows: FileSink(Path(files.path).absolute(), files.format, type_),
-    Collect: lambda collect, sink, type_, results, rows: CollectSink(results / sink.name, "parquet", type_),
-    Console: lambda console, sink, type_, results, rows: ConsoleSink(results / sink.name, sink.name, console, type_),
-    Tcp: lambda tcp, sink, type_, results, rows: TcpSink(sink, tcp, type_),
-    Postgres: lambda postgres, sink, type_, results, rows: _postgres(postgres, sink, type_, results.parent),
-    Kafka: lambda kafka, sink, type_, results, rows: KafkaSink(sink, kafka, type_, results.parent, rows),
-    Discard: lambda discard, sink, type_, results, rows: NoSink(),
-    Feed: lambda feed, sink, type_, results, rows: FeedSink.of(results.parent / "feedback", feed.into),
-}
 
 
 def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
     """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
     return {
-        sink.name: MAKERS[type(sink.endpoint)](sink.endpoint, sink, graph.type_of(sink.inputs[0]), results, write_rows)
+        sink.name: sink.endpoint.writer(SinkSite(sink, graph.type_of(sink.inputs[0]), results.parent, write_rows))
         for sink in graph.sinks
     }
 

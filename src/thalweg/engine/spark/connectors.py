@@ -10,42 +10,43 @@ from pyspark.sql import SparkSession
 
 from thalweg.engine.sinks.writers import WriteRows
 from thalweg.errors import EngineError
+from thalweg.ir.endpoints import Connector
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.row_endpoints import Kafka
 
-_ARTIFACT = "spark-sql-kafka-0-10_2.13"
-KAFKA_PACKAGE = f"org.apache.spark:{_ARTIFACT}:{pyspark.__version__}"
 _PACKAGES, _JARS = "spark.jars.packages", "spark.jars"
 
 
-def uses_kafka(graph: LogicalGraph) -> bool:
+def package(connector: Connector) -> str:
+    """The artifact of PySpark's own version."""
+    return f"org.apache.spark:{connector.artifact}:{pyspark.__version__}"
+
+
+def connectors_of(graph: LogicalGraph) -> list[Connector]:
     endpoints = [*(s.endpoint for s in graph.sources), *(s.endpoint for s in graph.sinks)]
-    return any(isinstance(endpoint, Kafka) for endpoint in endpoints)
+    needed = {e.connector.artifact: e.connector for e in endpoints if e.connector is not None}
+    return list(needed.values())
 
 
 def with_packages(graph: LogicalGraph, conf: Mapping[str, str]) -> Mapping[str, str]:
     """The settings of a new session with what the graph needs. A connector that the user names is not added again."""
     named = ",".join(filter(None, (conf.get(_PACKAGES), conf.get(_JARS))))
-    if not uses_kafka(graph) or _ARTIFACT in named:
-        return conf
-    packages = ",".join(filter(None, (conf.get(_PACKAGES), KAFKA_PACKAGE)))
-    return {**conf, _PACKAGES: packages}
+    missing = [package(connector) for connector in connectors_of(graph) if connector.artifact not in named]
+    return {**conf, _PACKAGES: ",".join(filter(None, (conf.get(_PACKAGES), *missing)))} if missing else conf
 
 
 def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
-    """Before anything starts: whether this session can do what the graph asks of it. No broker is asked for that."""
-    if not uses_kafka(graph):
-        return
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "none:1").option("subscribe", "none")
-    try:
-        reader.load()
-    except Exception as error:
-        raise EngineError(
-            "this Spark session has no Kafka connector",
-            expected=KAFKA_PACKAGE,
-            found=first_line(error),
-            hint=f"SparkSession.builder.config({_PACKAGES!r}, {KAFKA_PACKAGE!r}), before the session is started",
-        ) from error
+    """Before anything starts: whether this session can do what the graph asks of it. No server is asked for that."""
+    for connector in connectors_of(graph):
+        wanted = package(connector)
+        try:
+            spark.readStream.format(connector.format).options(**connector.trial).load()
+        except Exception as error:
+            raise EngineError(
+                f"this Spark session has no {connector.name} connector",
+                expected=wanted,
+                found=first_line(error),
+                hint=f"SparkSession.builder.config({_PACKAGES!r}, {wanted!r}), before the session is started",
+            ) from error
 
 
 def rows_writer(spark: SparkSession) -> WriteRows:

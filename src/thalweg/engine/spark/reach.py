@@ -13,7 +13,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from thalweg.errors import EngineError
-from thalweg.ir.endpoints import Files
 from thalweg.ir.graph import LogicalGraph
 
 _SCHEMA = "host string, problem string"
@@ -23,8 +22,8 @@ _HINT = "docs/clusters.md says what all machines of a cluster must share, under 
 def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> None:
     """Let tasks look, before anything depends on it. They are as many as the cluster has cores now; where a machine
     joins later, a task that fails looks again (`unreachable`)."""
-    roots = [Path(s.endpoint.path).absolute() for s in graph.sources if isinstance(s.endpoint, Files)]
-    inputs = tuple(str(root) for root in roots if root.exists())
+    folders = [s.endpoint.folder for s in graph.sources]
+    inputs = tuple(folder for folder in folders if folder is not None and Path(folder).exists())
     token = checkpoint / f"reach-{uuid.uuid4().hex}"
     token.touch()
     tasks = spark.sparkContext.defaultParallelism

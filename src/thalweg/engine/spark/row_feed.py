@@ -18,30 +18,30 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from thalweg.engine.inputs.feeders import Stopped, _room
-from thalweg.engine.inputs.spark_only import shown
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.spark.connectors import root_cause
 from thalweg.engine.spark.row_frames import rows_of
 from thalweg.engine.spark.row_schema import check_columns
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import CheckpointError, EngineError, InputError, StorageError, ThalwegError
+from thalweg.ir.endpoints import FedBySpark
 from thalweg.ir.operators import Source
-from thalweg.ir.row_endpoints import ROWS, Kafka
 
 _ROOM_POLL_S, _TRIGGER = 0.02, "200 milliseconds"
 _IDLE_SAID = "spark.sql.streaming.noDataProgressEventInterval"
 _setting = threading.Lock()
-_PLACE = ("topic", "partition", "offset")  # the order of a topic's records
 
 
 class RowFeeder:
     """Appends the batches of one source to its spool."""
 
-    def __init__(self, source: Source, spool: Spool, room: Callable[[int], bool], *, follow: bool) -> None:
+    def __init__(
+        self, source: Source, spool: Spool, room: Callable[[int], bool], order: tuple[str, ...], *, follow: bool
+    ) -> None:
         spool.open(again=follow)
         self.source, self.spool, self._room = source, spool, room
         self.files, self.tuples = spool.contents()
-        self.order = _PLACE if isinstance(source.endpoint, Kafka) else ()
+        self.order = order
         self.failure: ThalwegError | None = None  # what could not even be written into the spool
         self._stopped = threading.Event()
         self._broken: ThalwegError | None = None
@@ -164,9 +164,8 @@ class RowFeeder:
         return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
 
     def _failed(self, found: str) -> InputError:
-        assert isinstance(self.source.endpoint, ROWS)
         return InputError(
-            f"{shown(self.source.endpoint)} cannot be read",
+            f"{self.source.endpoint.title} cannot be read",
             operator=self.source.name,
             where=self.source.where,
             found=found,
@@ -191,14 +190,15 @@ def row_feeding(
     spark: SparkSession, app: str, sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
 ) -> Iterator[Callable[[], None]]:
     """Feed the spools of the row sources while the block runs; as `feeding` does for the others."""
-    wanted = [s for s in sources if isinstance(s.endpoint, ROWS) and _has_more(s, checkpoint, follow)]
+    wanted = [(s, e) for s in sources if isinstance(e := s.endpoint, FedBySpark) and _has_more(s, checkpoint, follow)]
     feeders: list[RowFeeder] = []
     try:
-        for source in wanted:
+        for source, endpoint in wanted:
             spool = Spool.of(checkpoint.spools, source.name)
-            feeder = RowFeeder(source, spool, _room(checkpoint.log, source.name, max_tuples), follow=follow)
+            room = _room(checkpoint.log, source.name, max_tuples)
+            feeder = RowFeeder(source, spool, room, endpoint.batch_order, follow=follow)
             feeders.append(feeder)
-            rows = rows_of(spark, source, max_tuples)
+            rows = rows_of(spark, source, endpoint, max_tuples)
             try:
                 feeder.start(rows, f"{app} feeds {source.name}", spool.folder.with_suffix(".query"), follow=follow)
             except ThalwegError:

@@ -6,10 +6,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
-from thalweg.engine.inputs.spark_only import shown
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.operators import Source
-from thalweg.ir.row_endpoints import ROWS
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.arrow_types import TAKEN, arrow_type
 
@@ -25,11 +23,10 @@ def spark_schema(tuple_type: TupleType) -> StructType:
 
 def check_columns(source: Source, schema: StructType) -> None:
     """Every attribute has a column of its name, of a type that fits. A null is found when it is read."""
-    assert isinstance(source.endpoint, ROWS)
     for name, kind in source.outputs[0].attributes:
         if name not in schema.names:
             raise InputError(
-                f"{shown(source.endpoint)} has no column {name}",
+                f"{source.endpoint.title} has no column {name}",
                 operator=source.name,
                 where=source.where,
                 expected=f"{name}: {kind}",
@@ -39,7 +36,7 @@ def check_columns(source: Source, schema: StructType) -> None:
         column = schema[name].dataType
         if not _fits(kind, _arrow(column)):
             raise InputError(
-                f"the column {name} of {shown(source.endpoint)} has another type",
+                f"the column {name} of {source.endpoint.title} has another type",
                 operator=source.name,
                 where=source.where,
                 expected=f"{name}: {kind}",

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
+from thalweg.analysis.source_predicates import wanted
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.core.epoch_loop import follow
 from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
@@ -32,10 +33,8 @@ from thalweg.engine.spark.stage_operators import connect
 from thalweg.engine.spark.worker_notes import Notes
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.report import Tally
-from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import PhysicalPlan
-from thalweg.ir.row_endpoints import ROWS
 
 _POLL_S = 0.05
 
@@ -107,7 +106,7 @@ def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run:
     job = SourceJob(
         checkpoint=str(run.checkpoint.folder),
         sources=plan.graph.sources,
-        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, skip_unwanted=True),
+        readers=readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, wanted=wanted),
         program=programs[0][0],
         labels=labels,
         tasks=1 if plan.reads_in_one else max(plan.channels, spark.sparkContext.defaultParallelism),
@@ -127,11 +126,7 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
     """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
     if options.follow:
         return True
-    endpoints = [source.endpoint for source in graph.sources]
-    may = any(
-        isinstance(e, (*SPOOLED, *ROWS)) or (isinstance(e, Beacon) and e.rate_per_s is not None) for e in endpoints
-    )
-    return may and not checkpoint.log.has_end
+    return any(source.endpoint.waits for source in graph.sources) and not checkpoint.log.has_end
 
 
 @dataclass(slots=True)

@@ -10,12 +10,10 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from thalweg.errors import CheckpointError, ThalwegWarning
 from thalweg.ir.bucket_tables import Table, read_table, table_text
-from thalweg.ir.endpoints import Files, identity
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator
 from thalweg.ir.plan import PhysicalPlan
@@ -86,17 +84,13 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         states={o.name: o.state_fingerprint() for o in plan.graph.stateful},
         labels=labels,
         plan=print_plan(plan),
-        inputs={s.name: identity(s.endpoint) for s in plan.graph.sources},
-        folders={s.name: _absolute(s.endpoint.path) for s in plan.graph.sources if isinstance(s.endpoint, Files)},
+        inputs={s.name: s.endpoint.identity for s in plan.graph.sources},
+        folders={s.name: folder for s in plan.graph.sources if (folder := s.endpoint.folder) is not None},
         params=dict(plan.graph.params),
         assignments={name: table_text(table) for name, table in plan.assignments.items()},
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
         routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
     )
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).absolute())
 
 
 def _key(graph: LogicalGraph, operator: Operator) -> dict[str, str]:

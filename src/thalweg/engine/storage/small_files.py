@@ -12,6 +12,7 @@ from pathlib import Path
 from thalweg.errors import StorageError
 
 _PART = ".part"
+OWNER_FILE = "_thalweg.json"  # in a sink's folder: which run writes there, and tuples of which type
 NO_SPACE = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
-from thalweg.ir.endpoints import Beacon, SinkEndpoint, SourceEndpoint
+from thalweg.ir.endpoints import SinkEndpoint, SourceEndpoint
 from thalweg.ir.operator_model import MANY, Model
 from thalweg.ir.operators.base import Operator
 from thalweg.ir.types import TupleType
@@ -33,12 +33,12 @@ class Source(Entry):
     partition_by: tuple[str, ...] = ()  # tuples that differ here come from different places, as its user says
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
-        if not isinstance(self.endpoint, Beacon):
+        function = self.endpoint.numbered
+        if function is None:
             return ()
-        made = UserFunction(
-            function=self.endpoint.function, where=self.where, arguments=(int,), use=TUPLE, output=self.outputs[0]
+        return (
+            UserFunction(function=function, where=self.where, arguments=(int,), use=TUPLE, output=self.outputs[0]),
         )
-        return (made,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import socket
 from typing import TextIO
 
+from thalweg.endpoints.tcp import Tcp
 from thalweg.engine.storage.retry import deliver
 from thalweg.engine.storage.tuple_lines import json_line, json_rows_of
-from thalweg.ir.endpoints import Tcp
+from thalweg.ir.endpoints import POSITION_COLUMNS
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
 
-EPOCH, ROW = "_epoch", "_row"  # no attribute begins with _
+EPOCH, ROW = POSITION_COLUMNS
 
 
 class TcpSink:

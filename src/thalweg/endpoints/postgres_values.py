@@ -6,14 +6,12 @@ with a zone (the instant) and in one without (the clock in UTC, as in files). Li
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from thalweg.engine.storage.json_lines import to_json
 from thalweg.errors import OutputError
+from thalweg.ir.attribute_text import finite_json
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import DATETIME, STR, AttributeType
 
@@ -54,23 +52,7 @@ def _instant(value: datetime, kind: AttributeType) -> datetime:
 
 
 def _json(value: Any, kind: AttributeType) -> str:
-    return _text(json.dumps(_finite(to_json(value, kind)), ensure_ascii=False, allow_nan=False), kind)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN: as PostgreSQL's own to_jsonb does, it is written as a string. Nor may a string have a NUL."""
-    match value:
-        case float() if math.isnan(value):
-            return "NaN"
-        case float() if math.isinf(value):
-            return "Infinity" if value > 0 else "-Infinity"
-        case str():
-            return _text(value, STR)
-        case list():
-            return [_finite(v) for v in value]
-        case dict():
-            return {name: _finite(v) for name, v in value.items()}
-    return value
+    return finite_json(value, kind, lambda text: _text(text, kind))
 
 
 _CONVERT: Mapping[AttributeType, Callable[[Any, AttributeType], Any]] = {STR: _text, DATETIME: _instant}

@@ -6,11 +6,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from thalweg.engine.inputs.feed_items import Rows
+from thalweg.endpoints.tcp import Tcp
 from thalweg.engine.storage.retry import keep_trying
 from thalweg.engine.storage.tuple_lines import LineParser, line_parser
 from thalweg.errors import InputError
-from thalweg.ir.endpoints import Tcp
+from thalweg.ir.endpoints import Rows
 from thalweg.ir.operators import Source
 
 _POLL_S = 0.1  # how soon a feeder that waits for the network sees that the run is left

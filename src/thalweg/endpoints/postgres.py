@@ -1,13 +1,19 @@
-"""`tw.postgres`: a table of a database as a sink."""
+"""`tw.postgres`: a table of a PostgreSQL database as a sink."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from thalweg.endpoints.checks import one_of, positive, require
 from thalweg.errors import GraphError, Where, hide
-from thalweg.ir.endpoints import Postgres
+from thalweg.ir.endpoints import POSITION_COLUMNS, SinkEndpoint, SinkSite, Target
+from thalweg.ir.secret import Secret
 from thalweg.ir.types import TupleType
-from thalweg.lang.endpoint_checks import one_of, positive, require
-from thalweg.lang.secret import Secret
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
+
+if TYPE_CHECKING:
+    from thalweg.endpoints.postgres_writer import PostgresSink
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer ones without a word
 _LEAST_SECRET = 4  # characters; hiding a shorter password would hide half of every message
@@ -39,17 +45,75 @@ def postgres(
     return Postgres(secret, table, _shown(secret), create, position, retry_s)
 
 
+@dataclass(frozen=True, slots=True)
+class Postgres(SinkEndpoint):
+    """A sink that appends to a table of a PostgreSQL database. `shown` names the server without what is secret."""
+
+    dsn: Secret = field(hash=False, repr=False)
+    table: str  # perhaps with its schema
+    shown: str
+    create: bool = True
+    position: bool = False
+    retry_s: float = 60.0
+
+    call = "tw.postgres(…)"
+    needs_spark = False
+    placed = False  # an epoch that is there is not written again
+    shows_order = True
+    sink_row = (
+        "`tw.postgres(dsn, table)`",
+        "rows of a PostgreSQL table",
+        "in `_epoch`, `_row` with `position=True`",
+        "exactly once",
+    )
+
+    @property
+    def title(self) -> str:
+        return self.shown
+
+    @property
+    def target(self) -> Target:
+        place = ("postgres", self.dsn, self.table)
+        return Target(place, "table", f"the table {self.table}", "sink a .union() of the streams")
+
+    def columns(self, tuple_type: TupleType) -> tuple[str, ...]:
+        return (*tuple_type.names, *(POSITION_COLUMNS if self.position else ()))
+
+    def check_sink(self, tuple_type: TupleType, where: Where) -> None:
+        """Refuse attributes that cannot be columns."""
+        for name in tuple_type.names:
+            if not fits(name):
+                raise GraphError(
+                    f"PostgreSQL cannot hold an attribute of this name: {name}",
+                    where=where,
+                    expected=f"at most {_LONGEST_NAME} bytes",
+                    found=f"{len(name.encode())} bytes",
+                    hint="a .map() before the sink gives it another name",
+                )
+
+    def writer(self, site: SinkSite) -> PostgresSink:
+        from thalweg.endpoints.postgres_writer import PostgresSink
+
+        return PostgresSink(site, self)
+
+
+def driver() -> Any:
+    """The driver, loaded here: a graph without a database needs none."""
+    import psycopg
+    import psycopg.conninfo
+
+    return psycopg
+
+
 def fits(name: str) -> bool:
     return len(name.encode()) <= _LONGEST_NAME
 
 
 def _shown(dsn: Secret) -> str:
     """Which server and database, without who connects and how."""
-    import psycopg  # here: a graph without a database needs no driver
-    from psycopg.conninfo import conninfo_to_dict
-
+    psycopg = driver()
     try:
-        given = conninfo_to_dict(dsn.reveal())
+        given = psycopg.conninfo.conninfo_to_dict(dsn.reveal())
     except psycopg.ProgrammingError:  # its text shows parts of the string, and with bad luck the password
         raise GraphError(
             "postgres: the connection string cannot be read",
@@ -64,16 +128,3 @@ def _shown(dsn: Secret) -> str:
     port = f":{given['port']}" if given.get("port") else ""
     database = f"/{given['dbname']}" if given.get("dbname") else ""
     return f"PostgreSQL at {host}{port}{database}"
-
-
-def check_table(endpoint: Postgres, tuple_type: TupleType, where: Where) -> None:
-    """Refuse attributes that cannot be columns."""
-    for name in tuple_type.names:
-        if not fits(name):
-            raise GraphError(
-                f"PostgreSQL cannot hold an attribute of this name: {name}",
-                where=where,
-                expected=f"at most {_LONGEST_NAME} bytes",
-                found=f"{len(name.encode())} bytes",
-                hint="a .map() before the sink gives it another name",
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thalweg.errors import GraphError, did_you_mean
-from thalweg.lang.source_place import call_place, user_frame
+from thalweg.ir.user_calls import call_place, user_frame
 
 
 def positive(value: object) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from thalweg.endpoints.postgres import Postgres
 from thalweg.errors import OutputError
-from thalweg.ir.endpoints import POSITION_COLUMNS, Postgres
+from thalweg.ir.endpoints import POSITION_COLUMNS
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType, TupleType
 

@@ -13,13 +13,13 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from thalweg.engine.inputs.spark_only import revealed
+from thalweg.endpoints.kafka import Kafka
+from thalweg.endpoints.spark_options import revealed
 from thalweg.engine.storage.retry import deliver
 from thalweg.engine.storage.tuple_lines import json_rows_of
 from thalweg.errors import EngineError, InternalError
 from thalweg.ir.attribute_text import to_json
 from thalweg.ir.operators import Sink
-from thalweg.ir.row_endpoints import Kafka
 from thalweg.ir.types import BYTES, STR, TupleType
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame
@@ -63,7 +63,7 @@ class KafkaSink:
             lambda: self._send(records, options),
             sink=self.sink,
             epoch=epoch,
-            to=self.kafka.shown,
+            to=self.kafka.title,
             retry_s=self.kafka.retry_s,
             expected=f"brokers that acknowledge it within {self.kafka.retry_s:g} s",
             is_temporary=lambda error: isinstance(error, _Unsent),

@@ -1,0 +1,91 @@
+"""`tw.beacon`: a generator whose tuples can be made again, any range of them in any process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from thalweg.endpoints.checks import positive, require
+from thalweg.ir.endpoints import ReadAgain
+from thalweg.ir.expr import Expr
+from thalweg.ir.operators import Source
+
+if TYPE_CHECKING:
+    from thalweg.engine.inputs.beacon import BeaconReader, BeaconSplits
+
+
+def beacon(
+    function: Callable[[int], Any], *, count: int | None = None, shards: int = 1, rate: float | None = None
+) -> Beacon:
+    """A source of the tuples `function(0)`, `function(1)`, …: `count` of them, or endless (with --follow).
+
+    The function must give the same tuple for the same number, always: a restart calls it again. With `shards` the
+    numbers are dealt to as many splits that advance side by side; `rate` is in tuples per second.
+    """
+    require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
+    good_count = count is None or (type(count) is int and count >= 0)
+    require(good_count, "beacon: bad count", "0 or more, or None for an endless one", count)
+    require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
+    require(rate is None or positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
+    return Beacon(function, count, shards, rate)
+
+
+def seeded(seed: int | str, index: int) -> random.Random:
+    """Random numbers for the tuple of this number: the same in every process and at every restart."""
+    return random.Random(f"{seed}/{index}")
+
+
+@dataclass(frozen=True, slots=True)
+class Beacon(ReadAgain):
+    """Row r of shard s is the tuple `function(s + r * shards)`."""
+
+    function: Callable[[int], Any] = field(hash=False, repr=False)  # its address in a repr would be another in each run
+    count: int | None  # None: endless
+    shards: int = 1
+    rate_per_s: float | None = None
+
+    call = "tw.beacon(…)"
+    needs_spark = False
+    no_sample = ""
+    source_row = (
+        "`tw.beacon(function, count=, shards=1, rate=)`",
+        "`function(0)`, `function(1)`, …; made again wherever and whenever they are needed",
+        "by number; with shards, shard by shard in each epoch",
+        "yes, by calling the function",
+        "exactly once",
+    )
+
+    @property
+    def identity(self) -> str:
+        return "beacon" if self.shards == 1 else f"beacon of {self.shards} shards"
+
+    @property
+    def waits(self) -> bool:
+        return self.rate_per_s is not None
+
+    @property
+    def endless(self) -> str | None:
+        return "tw.beacon(…, count=…)" if self.count is None else None
+
+    @property
+    def interleaved(self) -> bool:
+        return self.shards > 1
+
+    @property
+    def numbered(self) -> Callable[[int], Any]:
+        return self.function
+
+    def at_once(self) -> Beacon:
+        return replace(self, rate_per_s=None)
+
+    def splits(self, source: Source) -> BeaconSplits:
+        from thalweg.engine.inputs.beacon import BeaconSplits
+
+        return BeaconSplits(source, self.count, self.shards, self.rate_per_s)
+
+    def reader(self, source: Source, columns: tuple[str, ...], wanted: Expr | None) -> BeaconReader:
+        from thalweg.engine.inputs.beacon import BeaconReader
+
+        return BeaconReader(source.name, source.where, self.function, self.shards, source.outputs[0], columns)

@@ -1,0 +1,33 @@
+"""`tw.collect`: tuples that the caller of a run gets back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+
+if TYPE_CHECKING:
+    from thalweg.engine.sinks.writers import CollectSink
+
+
+def collect() -> Collect:
+    """A sink whose tuples the caller of `app.run` gets back."""
+    return Collect()
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(SinkEndpoint):
+    """A sink that keeps its tuples in the checkpoint."""
+
+    call = "tw.collect()"
+    needs_spark = False
+    placed = False  # nobody reads them before the run ends
+    shows_order = True
+    target = None
+    sink_row = ("`tw.collect()`", "back to the caller of `tw.run`", "kept", "exactly once")
+
+    def writer(self, site: SinkSite) -> CollectSink:
+        from thalweg.engine.sinks.writers import CollectSink
+
+        return CollectSink(site.results, "parquet", site.tuple_type)

@@ -1,0 +1,65 @@
+"""`tw.console`: tuples on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from thalweg.endpoints.checks import require
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+from thalweg.ir.types import TupleType
+
+if TYPE_CHECKING:
+    from thalweg.engine.sinks.console import ConsoleSink
+
+
+def console(rows: int | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
+    """A sink that prints the first tuples of each epoch; None: all.
+
+    With `live`, on a terminal: a table that is kept up to date, of the last tuples, or with `key` of the last tuple of
+    each key. Elsewhere it prints as always.
+    """
+    require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
+    require(type(live) is bool, "console: bad value of live", "True or False", live)
+    by = (key,) if isinstance(key, str) else tuple(key)
+    require(live or not by, "console: a key without a live table", "console(live=True, key=…)", by)
+    return Console(rows, live, by)
+
+
+@dataclass(frozen=True, slots=True)
+class Console(SinkEndpoint):
+    """A sink that prints the first tuples of each epoch; None: all. Live, on a terminal: a table of the last ones, or
+    of the last one of each key."""
+
+    rows: int | None
+    live: bool = False
+    key: tuple[str, ...] = ()
+
+    call = "tw.console()"
+    needs_spark = False
+    placed = False  # what was printed once is not printed again
+    shows_order = True
+    target = None
+    sink_row = (
+        "`tw.console(rows=20)`",
+        "the first tuples of each epoch on the terminal; with `live=True` a table of the last ones",
+        "kept",
+        "for the eye: what a killed run did not print is not printed later",
+    )
+
+    def check_sink(self, tuple_type: TupleType, where: Where) -> None:
+        for name in self.key:
+            if tuple_type.get(name) is None:
+                raise GraphError(
+                    f"console: no attribute {name}",
+                    where=where,
+                    expected=str(tuple_type),
+                    hint=did_you_mean(name, tuple_type.names),
+                )
+
+    def writer(self, site: SinkSite) -> ConsoleSink:
+        from thalweg.engine.sinks.console import ConsoleSink
+
+        return ConsoleSink(site.results, site.sink.name, site.tuple_type, self.rows, live=self.live, key=self.key)

@@ -1,0 +1,44 @@
+"""`tw.none`: tuples that are only counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+
+if TYPE_CHECKING:
+    from thalweg.runtime.frame import Frame
+
+
+def none() -> Discard:
+    """A sink that only counts its tuples, for benchmarks."""
+    return Discard()
+
+
+@dataclass(frozen=True, slots=True)
+class Discard(SinkEndpoint):
+    """A sink that only counts its tuples."""
+
+    call = "tw.none()"
+    needs_spark = False
+    placed = False
+    shows_order = False
+    target = None
+    sink_row = ("`tw.none()`", "nowhere; they are counted", "", "")
+
+    def writer(self, site: SinkSite) -> DiscardWriter:
+        return DiscardWriter()
+
+
+class DiscardWriter:
+    """Counts, and keeps nothing."""
+
+    def claim(self, run: str, *, overwrite: bool) -> None:
+        """Nothing is in the way of nothing."""
+
+    def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
+        return 0 if frame is None else len(frame)
+
+    def show(self, epoch: int, out: TextIO) -> None:
+        """There is nothing to see."""

@@ -1,0 +1,162 @@
+"""`tw.files`: folders of files, as a source and as a sink; and the folders in which applications exchange streams."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thalweg.endpoints.checks import one_of
+from thalweg.engine.storage.small_files import OWNER_FILE
+from thalweg.errors import GraphError, Where
+from thalweg.ir.endpoints import ReadAgain, SinkEndpoint, SinkSite, Target
+from thalweg.ir.expr import Expr
+from thalweg.ir.operators import POLICIES, Source
+from thalweg.ir.types import TupleType
+
+if TYPE_CHECKING:
+    from thalweg.engine.inputs.file_splits import FileSplits
+    from thalweg.engine.inputs.readers import InputReader
+    from thalweg.engine.sinks.writers import FileSink
+
+FORMATS = ("parquet", "csv", "jsonl", "arrow")
+
+
+def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
+    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before.
+
+    `on_error` says what becomes of rows that are no tuples: they stop the run (fail), are left out and counted (skip),
+    or go to the source's `dead_letters` (dead_letter).
+    """
+    one_of("file format", format, FORMATS)
+    one_of("on_error", on_error, POLICIES)
+    return Files(str(path), format, on_error=on_error)
+
+
+@dataclass(frozen=True, slots=True)
+class Files(ReadAgain, SinkEndpoint):
+    """A folder (or, for a source, one file) and its format."""
+
+    path: str
+    format: str
+    exported: bool = False  # a folder in which applications meet: it may not be there yet
+    on_error: str = "fail"  # of a source: what becomes of rows that are no tuples
+
+    call = "tw.files(…)"
+    needs_spark = False
+    no_sample = ""
+    placed = True
+    shows_order = True
+    source_row = (
+        "`tw.files(path, format=…)`",
+        "a row of a file: `parquet` (by row group), `csv`, `jsonl`, `arrow` (IPC file, by record batch, or IPC stream)",
+        "file name, row; a new file comes behind all that were taken",
+        "yes, from the files",
+        "exactly once",
+    )
+    sink_row = (
+        "`tw.files(folder, format=…)`",
+        "one file per epoch: `parquet`, `csv`, `jsonl`, `arrow`",
+        "kept",
+        "exactly once",
+    )
+
+    @property
+    def identity(self) -> str:
+        return "files"
+
+    @property
+    def waits(self) -> bool:
+        return False
+
+    @property
+    def folder(self) -> str:
+        return str(Path(self.path).absolute())
+
+    @property
+    def row_policy(self) -> str:
+        return self.on_error
+
+    @property
+    def skips_unwanted(self) -> bool:
+        """Row groups of Parquet, by their statistics. Where bad rows are counted, everything is read."""
+        return self.format == "parquet" and self.on_error == "fail"
+
+    @property
+    def target(self) -> Target:
+        """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
+        return Target(("folder", self.folder), "folder", self.folder)
+
+    def check_source(self, tuple_type: TupleType, where: Where) -> None:
+        """Refuse a format that cannot hold a type."""
+        if self.format != "csv":
+            return
+        if [kind.optional for _, kind in tuple_type.attributes] == [True]:
+            raise GraphError(
+                f"csv cannot hold {tuple_type} alone",
+                where=where,
+                expected="an attribute that is never None",
+                hint="a tuple of None alone would be an empty line, which a reader skips",
+            )
+        for name, kind in tuple_type.attributes:
+            if kind.composite:
+                raise GraphError(
+                    f"csv cannot hold {name}: {kind}",
+                    where=where,
+                    expected="attributes without parts",
+                    found=str(tuple_type),
+                    hint='format="parquet" or "jsonl" holds lists and nested tuples',
+                )
+
+    def check_sink(self, tuple_type: TupleType, where: Where) -> None:
+        self.check_source(tuple_type, where)
+        if self.on_error != "fail":
+            raise GraphError(
+                "a sink reads nothing that could be bad",
+                where=where,
+                expected="tw.files(…) without on_error",
+                found=f"on_error={self.on_error!r}",
+                hint="on_error= of the operator before decides about tuples on which it fails",
+            )
+
+    def splits(self, source: Source) -> FileSplits:
+        from thalweg.engine.inputs.file_splits import FileSplits
+
+        return FileSplits(source, self.path, self.format, may_be_missing=self.exported)
+
+    def reader(self, source: Source, columns: tuple[str, ...], wanted: Expr | None) -> InputReader:
+        from thalweg.engine.inputs.file_splits import Reader
+        from thalweg.engine.inputs.tolerant_files import TolerantReader
+
+        if self.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
+            return TolerantReader(source.name, self.format, self.on_error, source.outputs[0], columns)
+        return Reader(source.name, self.format, source.outputs[0], columns, wanted=wanted)
+
+    def writer(self, site: SinkSite) -> FileSink:
+        from thalweg.engine.sinks.writers import FileSink
+
+        return FileSink(Path(self.folder), self.format, site.tuple_type)
+
+
+def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
+    """Where applications meet: a folder of Arrow files by name, below `exports/` or what THALWEG_EXPORTS names.
+
+    Who writes there says in it of which type; so another type is refused before anything runs.
+    """
+    check_export(name, where)
+    folder = Path(os.environ.get("THALWEG_EXPORTS", "exports")) / name
+    owner = folder / OWNER_FILE
+    found = json.loads(owner.read_bytes()).get("type") if owner.exists() else None
+    if found is not None and found != tuple_type.shown:
+        raise GraphError(
+            f"the exported stream {name} has another type", where=where, expected=found, found=tuple_type.shown
+        )
+    return Files(str(folder), "arrow", exported=True)
+
+
+def check_export(name: str, where: Where) -> None:
+    good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
+    if not good:
+        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))

@@ -1,0 +1,206 @@
+"""`tw.kafka`: topics, as a source and as a sink, through Spark's own connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from thalweg.endpoints.checks import one_of, positive, require
+from thalweg.endpoints.files import check_export
+from thalweg.endpoints.spark_options import Options, checked_options, revealed
+from thalweg.endpoints.spark_rows import ONLY_ON_SPARK
+from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.endpoints import Connector, Decoding, FedBySpark, SinkEndpoint, SinkSite
+from thalweg.ir.operators import POLICIES
+from thalweg.ir.types import BYTES, DATETIME, INT, STR, AttributeType, TupleType, optional, unknown_attribute
+from thalweg.library.kafka import KEY, VALUE, Decode
+
+if TYPE_CHECKING:
+    from thalweg.endpoints.kafka_writer import KafkaSink
+
+ENCODINGS = ("json", "raw", "text")
+STARTS = ("earliest", "latest")
+_WHOLE: Mapping[str, AttributeType] = {"raw": BYTES, "text": STR}  # of what type the undecoded value is
+# What a record of a topic has in addition to its value.
+RECORD: Mapping[str, AttributeType] = {"topic": STR, "partition": INT, "offset": INT, "timestamp": DATETIME}
+
+
+def kafka(
+    servers: str,
+    topic: str = "",
+    *,
+    key: str | None = None,
+    value: str = "json",
+    starting: str = "earliest",
+    on_error: str = "fail",
+    record: Iterable[str] = (),
+    options: Mapping[str, object] | None = None,
+    retry_s: float = 180.0,
+) -> Kafka:
+    """A topic of Kafka's, read and written by Spark's connector.
+
+    As a source: `value` says how the tuple is in the record's value (json: an object with the attributes; raw or text:
+    the attribute `value`), `key` how the attribute `key` is in its key, `record` which attributes come from the record
+    itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute that becomes the record's key, and
+    an epoch that is not acknowledged is sent again for `retry_s` seconds.
+    """
+    require(isinstance(servers, str) and servers != "", "kafka: bad servers", '"host:port", or several', servers)
+    require(isinstance(topic, str), "kafka: bad topic", "a topic's name", topic)
+    require(key is None or isinstance(key, str), "kafka: bad key", "json, raw, text, or a sink's attribute", key)
+    one_of("encoding of a value", value, ENCODINGS)
+    one_of("start", starting, STARTS)
+    one_of("on_error", on_error, POLICIES)
+    parts = (record,) if isinstance(record, str) else tuple(record)
+    for part in parts:
+        one_of("part of a record", part, tuple(RECORD))
+    require(positive(retry_s), "kafka: bad retry_s", "seconds, more than 0", retry_s)
+    given = checked_options("kafka", options or {})
+    return Kafka(servers, topic, key, value, starting, on_error, parts, given, retry_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka(FedBySpark, SinkEndpoint):
+    """A topic. `key`: of a source how to decode it, of a sink the attribute that it is made of."""
+
+    servers: str
+    topic: str
+    key: str | None = None
+    value: str = "json"
+    starting: str = "earliest"
+    on_error: str = "fail"
+    record: tuple[str, ...] = ()  # attributes that come from the record, not from its value
+    options: Options = field(default=(), repr=False)
+    retry_s: float = 180.0  # of a sink: longer than the connector tries by itself
+
+    call = "tw.kafka(…)"
+    needs_spark = True
+    connector = Connector(
+        "Kafka",
+        "spark-sql-kafka-0-10_2.13",
+        "kafka",
+        {"kafka.bootstrap.servers": "none:1", "subscribe": "none"},
+    )
+    no_sample = ONLY_ON_SPARK
+    batch_order = ("topic", "partition", "offset")
+    placed = True  # a record has the tuple's number in the epoch
+    shows_order = True
+    target = None  # topics are shared: the headers of a record name its run and sink
+    source_row = (
+        "`tw.kafka(servers, topic, …)`",
+        "a record of a topic, decoded ([spark.md](spark.md#kafka))",
+        "batch by batch; in a batch topic, partition, offset",
+        "yes, from the spool",
+        "exactly once",
+    )
+    sink_row = (
+        "`tw.kafka(servers, topic, key=…)`",
+        "records of a topic ([spark.md](spark.md#kafka))",
+        "kept in each partition",
+        "at least once, with headers to leave duplicates out",
+    )
+
+    @property
+    def identity(self) -> str:
+        """The feeding query goes on where it was, and the spool keeps its columns."""
+        return f"topic {self.topic}: {', '.join(self.record_type().names)}"
+
+    @property
+    def title(self) -> str:
+        return f"the topic {self.topic} at {self.servers}"
+
+    def record_type(self) -> TupleType:
+        """What is read of each record, before anything is decoded."""
+        kinds = {"value": optional(BYTES)} | ({"key": optional(BYTES)} if self.key is not None else {})
+        return TupleType("KafkaRecord", tuple((kinds | {n: RECORD[n] for n in self.record}).items()))
+
+    def check_source(self, tuple_type: TupleType, where: Where) -> None:
+        self._check_topic(where)
+        _check_record(self, tuple_type, where)
+
+    def decoding(self, tuple_type: TupleType, where: Where) -> Decoding:
+        function = Decode(self.key, self.value, self.record, tuple_type)
+        return Decoding(self.record_type(), function, self.on_error, "it decodes records")
+
+    def rows(self, max_tuples: int) -> tuple[str, dict[str, str]]:
+        """What the user gives counts. A batch is at most as long as an epoch, so that no backlog fills the memory."""
+        return "kafka", {
+            "kafka.bootstrap.servers": self.servers,
+            "subscribe": self.topic,
+            "startingOffsets": self.starting,
+            "maxOffsetsPerTrigger": str(max_tuples),
+            **revealed(self.options),
+        }
+
+    def _check_topic(self, where: Where) -> None:
+        if not self.topic:
+            raise GraphError("kafka: no topic", where=where, expected='tw.kafka("host:port", "topic")')
+
+    def check_sink(self, tuple_type: TupleType, where: Where) -> None:
+        self._check_topic(where)
+        if (self.starting, self.on_error, self.record) != ("earliest", "fail", ()):
+            raise GraphError(
+                "a kafka sink reads nothing",
+                where=where,
+                expected="tw.kafka(servers, topic, key=…, value=…, options=…)",
+                found=f"starting={self.starting!r}, on_error={self.on_error!r}, record={self.record!r}",
+            )
+        if self.key is not None and tuple_type.get(self.key) is None:
+            raise unknown_attribute(self.key, tuple_type, where)
+        if self.value == "json":
+            return
+        found, wanted = tuple_type.get(VALUE), _WHOLE[self.value]
+        if found is None or found.required is not wanted:
+            raise GraphError(
+                f"a {self.value} value is one attribute",
+                where=where,
+                expected=f"{VALUE}: {wanted}",
+                found=str(tuple_type),
+                hint='value="json" writes an object of all attributes',
+            )
+
+    def writer(self, site: SinkSite) -> KafkaSink:
+        from thalweg.endpoints.kafka_writer import KafkaSink
+
+        return KafkaSink(site.sink, self, site.tuple_type, site.checkpoint, site.write_rows)
+
+
+def through(via: Kafka, export: str, where: Where) -> Kafka:
+    """The topic of an exported stream: by default it has the export's name."""
+    if not isinstance(via, Kafka):
+        raise GraphError("not a way to export", where=where, expected="via=tw.kafka(…)", found=repr(via))
+    check_export(export, where)
+    return via if via.topic else replace(via, topic=export)
+
+
+def _check_record(kafka: Kafka, tuple_type: TupleType, where: Where) -> None:
+    wanted: dict[str, AttributeType | None] = {name: RECORD[name] for name in kafka.record}
+    if kafka.key is not None:
+        if kafka.key not in ENCODINGS:
+            raise GraphError(
+                f"unknown encoding of a key {kafka.key!r}",
+                where=where,
+                expected=", ".join(ENCODINGS),
+                hint=did_you_mean(kafka.key, ENCODINGS) or "only a sink's key names an attribute",
+            )
+        wanted[KEY] = _WHOLE.get(kafka.key)
+    if kafka.value != "json":
+        wanted[VALUE] = _WHOLE[kafka.value]
+    for name, kind in wanted.items():
+        found = tuple_type.get(name)
+        if found is None or (kind is not None and found.required is not kind):
+            raise GraphError(
+                f"the type has no attribute {name} for what the record has",
+                where=where,
+                expected=f"{name}: {kind or 'any type'}",
+                found=str(tuple_type),
+            )
+    others = [n for n in tuple_type.names if n not in wanted]
+    if kafka.value != "json" and others:
+        raise GraphError(
+            f"nothing of a record becomes {others[0]}",
+            where=where,
+            expected=", ".join(wanted),
+            found=str(tuple_type),
+            hint=f"record=({others[0]!r},)" if others[0] in RECORD else 'value="json" takes attributes from an object',
+        )

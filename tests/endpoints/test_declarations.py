@@ -1,0 +1,127 @@
+"""What every endpoint declares: a class that leaves something out fails, and the docs have what the others declare."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import thalweg as tw
+from thalweg.endpoints.feed import Feed
+from thalweg.errors import InternalError
+from thalweg.ir import endpoints
+from thalweg.ir.endpoints import Endpoint, FedByDriver, FedBySpark, ReadAgain, SinkEndpoint, SinkSite, SourceEndpoint
+
+LANGUAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
+ENDPOINTS = list(endpoints._known.values())
+SOURCES = [e for e in ENDPOINTS if issubclass(e, SourceEndpoint)]
+SINKS = [e for e in ENDPOINTS if issubclass(e, SinkEndpoint)]
+
+
+def test_a_sink_that_declares_nothing_fails_when_it_is_made() -> None:
+    with pytest.raises(InternalError) as failure:
+
+        class Hole(SinkEndpoint):
+            pass
+
+    assert failure.value.message == (
+        "the endpoint Hole does not declare call, needs_spark, placed, shows_order, sink_row, target, writer"
+    )
+
+
+@pytest.mark.parametrize("name", ["call", "needs_spark", "placed", "shows_order", "sink_row", "target", "writer"])
+def test_nothing_of_a_sink_may_be_missing(name: str) -> None:
+    """Above all `placed`: without it an unordered stream could be replayed in a different order, unnoticed."""
+    whole = {key: getattr(Feed, key) for key in endpoints.SinkEndpoint.__annotations__ | Endpoint.__annotations__}
+    whole |= {"target": None, "writer": lambda self, site: None}
+    type("Whole", (SinkEndpoint,), whole)
+    del whole[name]
+    with pytest.raises(InternalError, match=rf"the endpoint Part does not declare {name}$"):
+        type("Part", (SinkEndpoint,), whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        (ReadAgain, "reader, source_row, splits"),
+        (FedByDriver, "feed, .*patient, "),
+        (FedBySpark, "batch_order, .*rows, "),
+    ],
+)
+def test_each_kind_of_source_must_be_readable(kind: type[SourceEndpoint], own: str) -> None:
+    with pytest.raises(InternalError, match=f"the endpoint Dry does not declare .*{own}"):
+        type("Dry", (kind,), {})
+
+
+def test_a_declaration_of_the_wrong_class_is_not_taken_for_a_source() -> None:
+    assert endpoints.known(SourceEndpoint) == sorted(e.call for e in SOURCES)
+    assert "tw.collect()" not in endpoints.known(SourceEndpoint)
+    assert "tw.beacon(…)" not in endpoints.known(SinkEndpoint)
+    assert not any(e.call == "" for e in ENDPOINTS), "a loop's end is nothing that users write"
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.__name__)
+def test_the_language_has_a_constructor(endpoint: type[Endpoint]) -> None:
+    name = endpoint.call.removeprefix("tw.").partition("(")[0]
+    assert name in tw.__all__
+    assert getattr(tw, name).__module__ == endpoint.__module__
+
+
+def rows_of(heading: str) -> list[tuple[str, ...]]:
+    """The rows of the first table under a heading."""
+    section = LANGUAGE.split(f"\n## {heading}\n")[1]
+    table = section.partition("|---")[2].partition("\n")[2].partition("\n\n")[0]
+    return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
+
+
+def test_the_guide_says_of_each_source_what_it_declares() -> None:
+    assert set(rows_of("Sources")) == {e.source_row for e in SOURCES}
+
+
+def test_the_guide_says_of_each_sink_what_it_declares() -> None:
+    assert set(rows_of("Sinks")) == {e.sink_row for e in SINKS}
+
+
+def test_a_graph_is_built_without_what_runs_it() -> None:
+    """Constructors must not cost the time that numpy, Arrow, Spark or a database's driver take to load."""
+    script = (
+        "import sys, thalweg as tw\n"
+        "tw.files('a'); tw.beacon(str); tw.iterable([]); tw.tcp('h', 1); tw.kafka('s', 't'); tw.spark('rate')\n"
+        "tw.collect(); tw.console(); tw.none(); tw.sqlite('a.db', 't')\n"
+        "print([m for m in ('numpy', 'pyarrow', 'pyspark', 'psycopg', 'sqlite3', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_writer_is_made_for_a_sink(tmp_path: Path) -> None:
+    """By the endpoint itself, from no table: so one that is defined here works as any other."""
+    app = tw.App("own")
+    written: list[int] = []
+
+    class Length(SinkEndpoint):
+        call = ""
+        needs_spark = placed = shows_order = False
+        target = None
+        sink_row = ()
+
+        def writer(self, site: SinkSite) -> object:
+            return Writer()
+
+    class Writer:
+        def claim(self, run: str, *, overwrite: bool) -> None: ...
+
+        def write(self, epoch: int, frame: object, *, final: bool) -> int:
+            written.append(0 if frame is None else len(frame))  # type: ignore[arg-type]
+            return written[-1]
+
+        def show(self, epoch: int, out: object) -> None: ...
+
+    class Item(tw.Tuple):
+        i: int
+
+    app.source(tw.beacon(lambda i: {"i": i}, count=3), Item).sink(Length(), name="out")
+    assert tw.run(app, engine="local").tuples_out == {"out": 3}
+    assert written == [3, 0]
