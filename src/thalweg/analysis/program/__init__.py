@@ -1,1 +1,1 @@
-"""Follows the Python code of user functions and operator classes, and says what it may do."""
+"""An abstract interpreter of users' Python: a machine, and handlers of syntax nodes, items and functions."""

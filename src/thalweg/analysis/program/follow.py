@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg.analysis.program import outside
-from thalweg.analysis.program.frames import Args, Frame
-from thalweg.analysis.program.machine import ELEMENTS, TooLong
+from thalweg.analysis.program import items, live_objects, syntax  # noqa: F401  they register handlers
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.contents import length
+from thalweg.analysis.program.emissions import copied_of, copied_of_elements, settle, unpack
+from thalweg.analysis.program.limits import TooLong
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.memory import ELEMENTS
 from thalweg.analysis.program.notes import Copied, Found, Notes
-from thalweg.analysis.program.statements import Statements
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Store, either
-from thalweg.analysis.program.tables import is_built_in
+from thalweg.analysis.program.store import ANY_NUMBER, Count, either
+from thalweg.analysis.program.truth import truth
 from thalweg.analysis.program.values import (
     NONE,
     NOTHING,
@@ -23,99 +25,18 @@ from thalweg.analysis.program.values import (
     Bound,
     Item,
     Known,
-    New,
     Of,
-    Part,
     Row,
     Value,
     aged,
     join,
-    literal,
+    just,
 )
 from thalweg.errors import Where
 from thalweg.ir.facts import UNKNOWN_CALL, Reason
 from thalweg.ir.logic import Logic
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TRUTH, TUPLE, TUPLES, VALUE
-
-ROUNDS = 12  # until what is held in memory does not change any more
-
-
-class Follower(Statements):
-    """Follows one function or one operator class, until nothing new is found."""
-
-    def __init__(self, where: Where, outputs: Sequence[TupleType]) -> None:
-        super().__init__()
-        self.where, self.outputs = where, outputs
-        self.node = ast.Pass(lineno=where.line, col_offset=0)
-        self.entry = Frame(0, "", where.file, {}, None)
-        self.gave_up = False
-        self.submitted: list[tuple[list[int], Value]] = []  # in this call: to which ports, what
-
-    def rounds(self, once: Callable[[], Any]) -> None:
-        """Run until memory does not grow any more."""
-        try:
-            for _ in range(ROUNDS):
-                self.changed, self.notes.lost = False, None
-                once()
-                if not self.changed:
-                    if self.notes.lost is not None:
-                        self._give_up(self.notes.lost)
-                    return
-        except (TooLong, RecursionError):
-            pass
-        self._give_up(Reason("is too much code to follow", self.where))
-
-    def _give_up(self, reason: Reason) -> None:
-        self.gave_up = True
-        self.notes.effect(UNKNOWN_CALL, reason)
-        self.notes.hidden = self.notes.hidden or reason
-        for port in list(self.notes.reads):
-            self.notes.read(port, None)
-        self.notes.read(0, None)
-
-    def enter(self, callee: Value, args: Sequence[Value]) -> Value:
-        """A call from outside, on a path of its own."""
-        self.frames, self.active, self.collectors, self.loops = [self.entry], [], [], []
-        self.store = Store()
-        self.submitted = []
-        return self.call(callee, Args(list(args)), self.node)
-
-    def emit(self, args: Args, node: ast.AST) -> Value:
-        """`submit(value, port)`."""
-        chosen = literal(args.at(1, "port")) if args.at(1, "port") else Known(0)
-        ports = range(len(self.outputs))
-        known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
-        if not args.at(0, "value"):
-            self.lose("submits something that cannot be read", node)
-        copied = self.copied_of(args.at(0, "value"))
-        self.submitted.append((list[int](), args.at(0, "value")))
-        for port in ports:
-            if known and chosen is not None and chosen.value != port:
-                continue
-            self.notes.emit(port, copied)
-            self.submitted[-1][0].append(port)
-            self.unpacked(args.at(0, "value"), port)
-            if self.store is not None:
-                self.store.emit(port, (1, 1) if known else (0, 1))
-        self.touch()
-        return frozenset((Known(None),))
-
-    def settle(self) -> None:
-        """A submitted object is taken apart when the call has ended: by then it may be another."""
-        if self.store is not None:
-            for ports, value in self.submitted:
-                for port in ports:
-                    self.notes.emit(port, self.copied_of(value))
-
-    def unpacked(self, value: Value, port: int) -> None:
-        """An emitted tuple is taken apart: reading attributes of an object may run its code."""
-        for item in value:
-            own = isinstance(item, New | Part) and not is_built_in(item.type)
-            known = isinstance(item, Known) and not (outside.is_fixed(item.value) or outside.is_plain(item.value))
-            if own or known:
-                for name in self.outputs[port].names:
-                    self.get_attribute(frozenset((item,)), name, self.node)
 
 
 def follow_function(
@@ -129,113 +50,136 @@ def follow_function(
 ) -> Found:
     """A function, by what it returns. Its arguments are a tuple of each input, or other values; `holding`: what lists
     among them hold. `use`: what is done with the result; that may run code of the user's, too."""
-    machine = Follower(where, () if output is None else (output,))
+    m = Machine(where, () if output is None else (output,))
     for owner, held in (holding or {}).items():
         for item in owner:
-            machine.put(item, ELEMENTS, held)
+            m.put(item, ELEMENTS, held)
     given: list[Value] = [
-        frozenset((Row(kind, port),)) if isinstance(kind, TupleType) else kind for port, kind in enumerate(arguments)
+        just(Row(kind, port)) if isinstance(kind, TupleType) else kind for port, kind in enumerate(arguments)
     ]
-    length: Count = ANY_NUMBER
+    count: Count = ANY_NUMBER
     returned: Copied | None = None
     elements: Copied | None = None
     sure = True
 
     def once() -> None:
-        nonlocal length, returned, elements, sure
-        found = machine.enter(frozenset((Known(function),)), given)
-        if machine.store is None:
-            length = (0, 0)  # it always raises
+        nonlocal count, returned, elements, sure
+        found = _enter(m, where, just(Known(function)), given)
+        if m.store is None:
+            count = (0, 0)  # it always raises
             return
         sure = sure and not any(isinstance(i, Anything) for i in found)
-        returned, elements, length = machine.copied_of(found), machine.copied_of_elements(found), machine.length(found)
+        returned, elements, count = copied_of(m, found), copied_of_elements(m, found), length(m, found)
         if use == TRUTH:
-            machine.truth(found, machine.node)
+            truth(m, found, m.entry)
         elif use == TUPLE:
-            machine.unpacked(found, 0)
+            unpack(m, found, 0)
         elif use == TUPLES:
-            each = machine.elements(found, machine.node)
-            if not each and length[1] != 0:
-                machine.lose("gives tuples that cannot be read", machine.node)
-            machine.unpacked(each, 0)
+            each = m.elements(found, m.entry)
+            if not each and count[1] != 0:
+                m.lose("gives tuples that cannot be read", m.entry)
+            unpack(m, each, 0)
 
-    machine.rounds(once)
-    if machine.gave_up:
-        length, returned, elements, sure = ANY_NUMBER, {}, {}, False
-    return Found(machine.notes, {}, {}, length, returned, elements, sure)
+    if not _settles(m, where, once):
+        count, returned, elements, sure = ANY_NUMBER, {}, {}, False
+    return Found(m.notes, {}, {}, count, returned, elements, sure)
 
 
 def follow_code(
     function: Callable[..., Any], state: object, kind: TupleType, outputs: Sequence[TupleType], where: Where
 ) -> Found:
     """A function of a tuple, the key's state and `submit`; what it returns, if anything, is the new state."""
-    machine = Follower(where, outputs)
+    m = Machine(where, outputs)
     holder = Known([], STATE)
     counts: dict[int, Count] = {}
 
     def once() -> None:
-        held = join((frozenset((outside.rooted(state, STATE),)), machine.get(holder, "state")))
-        row: Value = frozenset((Row(kind, 0),))
-        found = machine.enter(frozenset((Known(function),)), [row, held, frozenset((SUBMIT,))])
+        held = join((just(live_objects.rooted(state, STATE)), m.memory.get(holder, "state")))
+        found = _enter(m, where, just(Known(function)), [just(Row(kind, 0)), held, just(SUBMIT)])
         changed = frozenset(i for i in found if not (isinstance(i, Known) and i.value is None))
         if changed and not changed <= held:
-            reason = Reason("returns the new state", where)
-            machine.notes.writes_state = machine.notes.writes_state or reason
-        machine.put(holder, "state", changed)
-        _count(machine, counts)
+            m.notes.writes_state = m.notes.writes_state or Reason("returns the new state", where)
+        m.put(holder, "state", changed)
+        _count(m, counts)
 
-    machine.rounds(once)
-    copied = {p: {0: c} for p, c in machine.notes.emitted.items()}
-    return Found(machine.notes, counts, copied, sure=machine.notes.hidden is None)
+    _settles(m, where, once)
+    copied = {p: {0: c} for p, c in m.notes.emitted.items()}
+    return Found(m.notes, counts, copied, sure=m.notes.hidden is None)
 
 
 def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[TupleType], where: Where) -> Found:
     """An operator class, by the object that is every key's first state. Marks and the end are followed for what they
     do to the state; only what tuples make it emit is counted."""
-    machine = Follower(where, outputs)
+    m = Machine(where, outputs)
     itself = Known(logic, STATE)
     counts: dict[int, Count] = {}
     copied: dict[int, dict[int, Copied]] = {}
 
-    def method(name: str) -> Value:
-        return frozenset((Bound(getattr(type(logic), name), itself),))
+    def call(name: str, *args: Value) -> Value:
+        return _enter(m, where, just(Bound(getattr(type(logic), name), itself)), args)
 
     def once() -> None:
         counts.clear()
         copied.clear()
         if type(logic).setup is not Logic.setup:
-            notes, machine.notes = machine.notes, Notes()
-            machine.resource = _shared(machine, machine.enter(method("setup"), []))
-            machine.notes = notes.with_setup(machine.notes)
+            notes, m.notes = m.notes, Notes()
+            m.resource = _shared(m, call("setup"))
+            m.notes = notes.with_setup(m.notes)
         for port, kind in enumerate(inputs):
-            machine.notes.emitted = {}
-            machine.enter(method("process"), [frozenset((Row(kind, port),)), frozenset((Known(port),))])
-            _count(machine, counts)
-            for out, origin in machine.notes.emitted.items():
+            m.notes.emitted = {}
+            call("process", just(Row(kind, port)), just(Known(port)))
+            _count(m, counts)
+            for out, origin in m.notes.emitted.items():
                 copied.setdefault(out, {})[port] = origin
         for name in ("on_mark", "at_end"):
             if getattr(type(logic), name) is not getattr(Logic, name):
-                machine.enter(method(name), [frozenset((Of(int),))] if name == "on_mark" else [])
-                machine.notes.writes_state = machine.notes.writes_state or Reason(f"has {name}", where)
+                call(name, *([just(Of(int))] if name == "on_mark" else []))
+                m.notes.writes_state = m.notes.writes_state or Reason(f"has {name}", where)
 
-    machine.rounds(once)
-    return Found(machine.notes, counts, copied, sure=machine.notes.hidden is None)
+    _settles(m, where, once)
+    return Found(m.notes, counts, copied, sure=m.notes.hidden is None)
 
 
-def _shared(machine: Follower, made: Value) -> Value:
+def _enter(m: Machine, where: Where, callee: Value, args: Sequence[Value]) -> Value:
+    m.start(where.file)
+    return m.call(callee, Args(args), m.entry)
+
+
+def _settles(m: Machine, where: Where, once: Callable[[], None]) -> bool:
+    """Runs until memory does not grow any more; whether the code was understood."""
+    reason: Reason | None = Reason("is too much code to follow", where)
+    try:
+        for _ in range(m.limits.rounds):
+            m.memory.grew, m.notes.lost = False, None
+            once()
+            if not m.memory.grew:
+                reason = m.notes.lost
+                break
+    except (TooLong, RecursionError):
+        pass
+    if reason is None:
+        return True
+    m.notes.effect(UNKNOWN_CALL, reason)
+    m.notes.hidden = m.notes.hidden or reason
+    for port in {*m.notes.reads, 0}:
+        m.notes.read(port, None)
+    return False
+
+
+def _shared(m: Machine, made: Value) -> Value:
     """What `setup` made: all keys of a worker share it."""
     found: list[Item] = []
     for item in aged(made, RESOURCE):
-        if isinstance(item, Known) and not outside.is_fixed(item.value):
+        if isinstance(item, Known) and not live_objects.is_fixed(item.value):
             item = Known(item.value, RESOURCE)
         found.append(item)
-    return join((frozenset(found), machine.resource if machine.resource != NONE else NOTHING))
+    return join((frozenset(found), m.resource if m.resource != NONE else NOTHING))
 
 
-def _count(machine: Follower, counts: dict[int, Count]) -> None:
-    machine.settle()
-    if machine.store is None:
+def _count(m: Machine, counts: dict[int, Count]) -> None:
+    settle(m)
+    if m.store is None:
         return
-    for port in range(len(machine.outputs)):
-        one = machine.store.counts.get(port, (0, 0))
+    for port in range(len(m.outputs)):
+        one = m.store.counts.get(port, (0, 0))
         counts[port] = one if port not in counts else either(counts[port], one)

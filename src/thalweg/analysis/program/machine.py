@@ -1,19 +1,25 @@
-"""The machine that follows code: its memory, and what may be done to the things in it."""
+"""The machine that follows code: its parts, the tables of handlers that drive it, and what handlers do with it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-from thalweg.analysis.program import outside
-from thalweg.analysis.program.frames import Args, Frame, frame_of_variable, frames_around
+from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.call_frames import Args, CallStack, Frame
+from thalweg.analysis.program.limits import Limits, TooLong
+from thalweg.analysis.program.memory import ELEMENTS, KEYS, Memory
 from thalweg.analysis.program.notes import Notes, Place
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store
-from thalweg.analysis.program.tables import CONTAINERS, ITERATOR, MAPPINGS
+from thalweg.analysis.program.python_types import ITERATOR, MAPPINGS, SETS
+from thalweg.analysis.program.registry import Registry
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet
 from thalweg.analysis.program.values import (
     ATOMS,
     CODE,
+    INT,
+    NONE,
     NOTHING,
     PLAIN,
     SCALARS,
@@ -21,7 +27,6 @@ from thalweg.analysis.program.values import (
     TREE,
     UNKNOWN,
     Anything,
-    Bound,
     Func,
     Given,
     Item,
@@ -33,73 +38,154 @@ from thalweg.analysis.program.values import (
     Root,
     Row,
     Submit,
-    Super,
     Value,
-    aged,
     join,
+    just,
+    types_of,
 )
 from thalweg.errors import Where
-from thalweg.ir.facts import MUTATES, MUTATES_INPUT, READS_MUTABLE, UNKNOWN_CALL, Reason
+from thalweg.ir.facts import HASH_ORDER, MUTATES, MUTATES_INPUT, READS_MUTABLE, UNKNOWN_CALL, Reason
+from thalweg.ir.types import TupleType
 
-TURNS = 12  # of a loop until it is given up
+# Handlers by the type of a syntax node. `node`, the last argument of many functions: the place for reasons.
+ExpressionHandler: TypeAlias = "Callable[[Machine, Any], Value]"
+StatementHandler: TypeAlias = "Callable[[Machine, Any], None]"
+TargetHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], None]"  # target, its new value
+PatternHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], None]"  # pattern, what is matched
+EXPRESSIONS: Registry[type[ast.expr], ExpressionHandler] = Registry("expressions")
+STATEMENTS: Registry[type[ast.stmt], StatementHandler] = Registry("statements")
+TARGETS: Registry[type[ast.expr], TargetHandler] = Registry("targets")
+PATTERNS: Registry[type[ast.pattern], PatternHandler] = Registry("patterns")
 
-MAX_STEPS = 10_000  # statements and calls that are followed for one operator
-
-ELEMENTS, KEYS = "[]", "{}"  # the fields under which memory holds what a container contains
-
-EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
-
-
-class TooLong(Exception):
-    """The code is too much to follow."""
+# Handlers by the type of an item: what may be done with the things that a value may be.
+CallHandler: TypeAlias = "Callable[[Machine, Any, Args, ast.AST, bool], Value]"  # last: whether exactly this is called
+AttributeHandler: TypeAlias = "Callable[[Machine, Any, str, ast.AST], Value]"
+ElementsHandler: TypeAlias = "Callable[[Machine, Any, ast.AST], Value]"
+SubscriptHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], Value]"
+CALLS: Registry[type[Item], CallHandler] = Registry("calls")
+ATTRIBUTES: Registry[type[Item], AttributeHandler] = Registry("attributes")
+ITERATION: Registry[type[Item], ElementsHandler] = Registry("iteration")
+SUBSCRIPTS: Registry[type[Item], SubscriptHandler] = Registry("subscripts")
 
 
 class Machine:
-    """Memory and findings."""
+    """Follows code, on one path at a time; `store` is None where no path leads."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: Where, outputs: Sequence[TupleType] = (), limits: Limits | None = None) -> None:
         self.notes = Notes()
-        self.memory: dict[Item, dict[str, Value]] = {}  # what objects contain; it only grows
-        self.later: dict[tuple[Any, str], Value] = {}  # variables that code which runs later can see
-        self.changed = False  # whether memory grew
+        self.memory = Memory()
         self.store: Store | None = Store()
-        self.frames: list[Frame] = []
-        self.collectors: list[list[Store]] = []  # of the `try` statements that are open
-        self.loops: list[tuple[list[Store], list[Store]]] = []  # where `break` and `continue` lead
+        self.calls = CallStack()
+        self.limits = limits or Limits()
         self.steps = 0
-        self.paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
-        self.nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay
-        # Changed when code that runs later could have seen them, and under which names (None: anyhow). It only grows.
-        self.altered: dict[New, frozenset[str] | None] = {}
+        self.collectors: list[list[Store]] = []  # of the `try` statements that are open
         self.delayed: list[set[New]] = []  # what the code changes that runs later
         self.nexts = 0  # calls of next() that may find an iterator empty
+        self.outputs = outputs  # of the operator that is followed
+        self.resource: Value = NONE  # what its `setup` made
+        self.submitted: list[tuple[list[int], Value]] = []  # in this call: to which ports, what
+        self.entry = ast.Pass(lineno=where.line, col_offset=0)  # the place of what happens outside the user's code
+        self.start(where.file)
 
-    def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
-        raise NotImplementedError
-
-    def truth(self, value: Value, node: ast.AST) -> Value:
-        raise NotImplementedError
-
-    def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
-        raise NotImplementedError
-
-    def expr(self, node: ast.expr) -> Value:
-        raise NotImplementedError
-
-    def get_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
-        raise NotImplementedError
-
-    def contents(self, item: Item) -> Value:
-        raise NotImplementedError
+    def start(self, file: str) -> None:
+        """A call from outside begins, on a path of its own."""
+        self.calls.frames, self.collectors, self.submitted = [Frame(0, "", file, {}, None)], [], []
+        self.store = Store()
 
     @property
     def frame(self) -> Frame:
-        return self.frames[-1]
+        return self.calls.frames[-1]
+
+    # Syntax.
+
+    def evaluate(self, node: ast.expr) -> Value:
+        if self.store is None:
+            return NOTHING
+        self.step()
+        return EXPRESSIONS.handlers[type(node)](self, node)
+
+    def run(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            if self.store is None:
+                return
+            self.step()
+            self.touch()
+            STATEMENTS.handlers[type(statement)](self, statement)
+            self.touch()
+
+    def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        TARGETS.handlers[type(target)](self, target, value, node)
+
+    def match(self, pattern: ast.pattern, subject: Value, node: ast.AST) -> None:
+        PATTERNS.handlers[type(pattern)](self, pattern, subject, node)
+
+    # Items.
+
+    def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
+        """A call of what may be several things: a path for each."""
+        self.step()
+        before = self.store
+        if before is None:
+            return NOTHING
+        if len(callee) == 1:
+            (item,) = callee
+            return self._result(item, self.call_item(item, args, node, surely=True), node, surely=True)
+        if not callee:
+            return self.lose(f"calls {called(node)}, of which nothing is known", node)
+        found: list[Value] = []
+        after: list[Store | None] = []
+        for item in callee:
+            self.store = before.copy()
+            found.append(self._result(item, self.call_item(item, args, node, surely=False), node, surely=False))
+            after.append(self.store)
+        self.store = meet(after)
+        return join(found)
+
+    def call_item(self, item: Item, args: Args, node: ast.AST, *, surely: bool) -> Value:
+        return CALLS.handlers[type(item)](self, item, args, node, surely)
+
+    def _result(self, item: Item, found: Value, node: ast.AST, *, surely: bool) -> Value:
+        """The result of a call: there is one, unless it raises."""
+        if found or self.store is None:
+            return found
+        receiver = item.receiver if isinstance(item, Method) else item
+        if isinstance(receiver, Given) or (isinstance(receiver, Of) and not surely):
+            return self.raises()  # the list of a tuple cannot be changed, a number cannot be called
+        return self.lose(f"calls {called(node)}, of whose result nothing is known", node)
+
+    def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
+        found = self.attribute_if_there(value, name, node)
+        if found or self.store is None:
+            return found
+        if value and all(_has_no_more_attributes(item) for item in value):
+            return self.raises()
+        return self.lose(f"uses .{name} of something that cannot be read", node)
+
+    def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
+        return join([ATTRIBUTES.handlers[type(item)](self, item, name, node) for item in value])
+
+    def elements(self, value: Value, node: ast.AST, *, ordered: bool = True) -> Value:
+        """What iterating over a value gives. `ordered`: whether the order is seen."""
+        found: list[Value] = []
+        for item in value:
+            if ordered and any(kind in SETS for kind in types_of(item) or ()):
+                self.effect(HASH_ORDER, "iterates over a set", node)
+            found.append(ITERATION.handlers[type(item)](self, item, node))
+        return join(found)
+
+    def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
+        if not owner or not index:
+            return self.lose("takes an element of something that cannot be read", node)
+        counts = any(collections.Counter in (types_of(item) or ()) for item in owner)  # what is not there is 0
+        found = [SUBSCRIPTS.handlers[type(item)](self, item, index, node) for item in owner]
+        return join((*found, INT if counts else NOTHING))
+
+    # Findings.
 
     def reason(self, text: str, node: ast.AST) -> Reason:
         """A reason at the user's own line: inside a foreign function, that of its call."""
         file, line = self.frame.file, getattr(node, "lineno", 0)
-        for frame in self.frames:
+        for frame in self.calls.frames:
             if frame.foreign and frame.called_at is not None and not frame.called_at[0].foreign:
                 file, line = frame.called_at[0].file, getattr(frame.called_at[1], "lineno", 0)
                 text = f"calls {frame.name}, which {text}"
@@ -110,34 +196,40 @@ class Machine:
         self.notes.effect(kind, self.reason(text, node))
 
     def unknown(self, text: str, node: ast.AST, *given: Value) -> Value:
-        """Code that cannot be followed: it may do anything with what it is given. What lies in the key's own state is
+        """Code that cannot be followed: it may do anything with what it is given. What is in the key's own state is
         data, by contract: what is done with it alone changes at most that state."""
-        own = self._is_own_data(given)
+        reached = self.memory.reach(given)
+        own = _is_own_data(reached)
         if not own:
             self.effect(UNKNOWN_CALL, text, node)
         roots: frozenset[Root] = frozenset()
-        for item in self.reach(given):
+        for item in reached:
             if isinstance(item, Row):
                 self.notes.read(item.port, None)
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
-                self._alter(item)
-                for field in {ELEMENTS, *self.memory.get(item, {})}:
-                    self.put(item, field, frozenset((Anything(frozenset((STATE,))),)) if own else UNKNOWN)
-            may_emit = isinstance(item, Submit | Func) or (isinstance(item, Known | Part) and item.root == STATE)
-            may_emit |= isinstance(item, Anything) and CODE in item.roots
-            if may_emit and self.notes.hidden is None:
+                self.alter(item)
+                for field in {ELEMENTS, *self.memory.objects.get(item, {})}:
+                    self.put(item, field, just(Anything(frozenset((STATE,)))) if own else UNKNOWN)
+            if _may_emit(item) and self.notes.hidden is None:
                 self.notes.hidden = self.reason(text, node)
             if own and isinstance(item, Anything):
                 roots |= item.roots
             if isinstance(item, Known | Part) and item.root is not None:
                 roots |= {item.root}
-                self._expose(item, self.reason(text, node))
-        return frozenset((Anything(roots),))
+                self._expose(item, item.root, self.reason(text, node))
+        return just(Anything(roots))
+
+    def _expose(self, item: Known | Part, root: Root, reason: Reason) -> None:
+        """Code that cannot be followed gets an object from outside."""
+        if root == STATE:
+            self.notes.writes_state = self.notes.writes_state or reason
+        elif not (isinstance(item, Known) and live_objects.is_fixed(item.value)):
+            self.notes.exposes((item.value if isinstance(item, Known) else root.held, ""), reason)
 
     def lose(self, text: str, node: ast.AST) -> Value:
-        """No value is known of something, though nothing says that an exception was raised. Memory may still be
-        growing; if it is so in the last round, too, the code was not understood."""
+        """No value is known of something, though no exception is known to be raised. Memory may still be growing; if
+        this happens in the last round, too, the code was not understood."""
         if self.store is not None:
             self.notes.lost = self.notes.lost or self.reason(text, node)
         return NOTHING
@@ -148,59 +240,27 @@ class Machine:
         self.store = None
         return NOTHING
 
-    def _is_own_data(self, given: Sequence[Value]) -> bool:
-        """Whether there is something of the state among these, and beside it only values and what this code made."""
-        items = self.reach(given)
-        own = [item for item in items if _is_of_state(item)]
-        return bool(own) and all(_is_of_state(i) or isinstance(i, Of | Given | Row | New) or _is_atom(i) for i in items)
-
-    def _expose(self, item: Known | Part, reason: Reason) -> None:
-        """Code that cannot be followed gets an object from outside."""
-        assert item.root is not None
-        if item.root == STATE:
-            self.notes.writes_state = self.notes.writes_state or reason
-        elif not (isinstance(item, Known) and outside.is_fixed(item.value)):
-            self.notes.exposes((item.value if isinstance(item, Known) else item.root.held, ""), reason)
-
-    def place(self, item: Known, node: ast.AST) -> None:
-        """An object from outside is looked at."""
-        if item.root is not None and item.root != STATE and not outside.is_fixed(item.value):
+    def look_at(self, item: Item, node: ast.AST) -> None:
+        """An object is read; one from outside that could be changed is noted."""
+        if not isinstance(item, Known) or item.root is None or item.root == STATE:
+            return
+        if not live_objects.is_fixed(item.value):
             reason = self.reason(f"reads {item.root}", node)
             self.notes.effect(READS_MUTABLE, reason)
             self.notes.saw((item.value, ""), reason)
 
-    def path_of(self, node: ast.AST, function: ast.AST) -> int:
-        """The number of a call: the same whenever it is followed again."""
-        self.nodes[id(node)], self.nodes[id(function)] = node, function
-        return self.paths.setdefault((self.frame.key, id(node), id(function)), len(self.paths) + 1)
+    def read_whole(self, *values: Value) -> None:
+        """Input tuples among these are read as a whole."""
+        for item in self.memory.reach(values):
+            if isinstance(item, Row):
+                self.notes.read(item.port, None)
+
+    # Objects.
 
     def put(self, item: Item, field: str, value: Value) -> None:
-        if isinstance(item, Known | Part):  # kept beyond the call: it may be looked at later as a whole
-            for kept in self.reach([value]):
-                if isinstance(kept, Row):
-                    self.notes.read(kept.port, None)
-        if isinstance(item, Part) and item.origin is not None:
-            item = item.origin
-        held = self.memory.setdefault(item, {})
-        old = held.get(field, NOTHING)
-        new = join((old, value))
-        if new != old:
-            held[field] = new
-            self.changed = True
-
-    def get(self, item: Item, field: str) -> Value:
-        held = self.memory.get(item, {}).get(field, NOTHING)
-        if isinstance(item, New | Func):
-            return held
-        if isinstance(item, Part) and item.origin is not None:
-            held |= self.memory.get(item.origin, {}).get(field, NOTHING)
-        root = item.root if isinstance(item, Known | Part) else None
-        return aged(held, root or Root("an object", ""))
-
-    def alias_changed(self, item: Item) -> None:
-        """What an object of this call holds may have been changed by way of something that keeps it."""
-        if isinstance(item, Part) and item.origin is not None and self.store is not None:
-            self.store.forget(item.origin)
+        if isinstance(item, Known | Part):  # kept beyond the call: it may be read later as a whole
+            self.read_whole(value)
+        self.memory.put(item, field, value)
 
     def make(self, kind: type, node: ast.AST, tag: str = "", length: Count = ANY_NUMBER) -> New:
         item = New((self.frame.key, id(node), tag), kind)
@@ -217,19 +277,88 @@ class Machine:
         tag: str = "",
         length: Count = ANY_NUMBER,
         keys: Value = NOTHING,
+        fields: Fields | None = None,
     ) -> Value:
         """A new container."""
         item = self.make(kind, node, tag, length)
         self.put(item, ELEMENTS, contents)
         self.put(item, KEYS, keys)
-        return frozenset((item,))
+        if fields is not None:
+            self.set_fields(item, fields)
+        return just(item)
 
     def set_fields(self, item: New, fields: Fields | None) -> None:
         if self.store is not None:
             self.store.set_fields(item, fields)
 
-    def tree(self, node: ast.AST, tag: str = "tree") -> Value:
+    def tree(self, node: ast.AST, tag: str) -> Value:
         return frozenset((self.make(TREE, node, tag), Of(PLAIN)))
+
+    def mutate(self, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
+        """Something of these objects is changed; `what` describes it in the user's words. `name`: the one key or
+        attribute that is set, whose value memory holds."""
+        for item in value:
+            made = item.origin if isinstance(item, Part) else item
+            if isinstance(made, New):
+                self.alter(made, name)
+            match item:
+                case Known(value=held, root=root) if type(held) not in SCALARS:
+                    shown = getattr(held, "__name__", type(held).__name__)
+                    place = (held, (name or "") if isinstance(held, type) else "")
+                    self.change(root or Root.of("the object", shown, held), place, what, node)
+                case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
+                    self.change(root, (root.held, ""), what, node)
+                case Row():
+                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
+                case Given(given) if given.required.kind == "tuple":
+                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
+                case Anything(roots):
+                    self._may_change(roots, f"{what}, which may be anything", node)
+        self.touch()
+
+    def _may_change(self, roots: frozenset[Root], what: str, node: ast.AST) -> None:
+        """It is not known what is changed: this proves no hidden state, and does not exclude it either."""
+        if roots != {STATE}:
+            self.effect(UNKNOWN_CALL, what, node)
+        for root in roots:
+            if root == STATE:
+                self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
+            else:
+                self.notes.exposes((root.held, ""), self.reason(what, node))
+
+    def change(self, root: Root, place: Place, what: str, node: ast.AST) -> None:
+        """What a root owns is changed."""
+        if root == STATE:
+            self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
+            return
+        reason = self.reason(what if root.name and root.name in what else f"{what} ({root})", node)
+        self.notes.effect(MUTATES, reason)
+        self.notes.changes(place, reason)
+
+    def alter(self, item: New, name: str | None = None) -> None:
+        """A local object is changed; code that runs later may see that."""
+        if self.store is None or item not in self.store.seen:
+            return
+        for changed in self.delayed:
+            changed.add(item)
+        self.memory.alter(item, name)
+
+    def unsettle(self, item: New) -> None:
+        """It may be changed at any time. An iterator gets no longer by that."""
+        names = self.memory.altered.get(item)
+        if self.store is None:
+            return
+        if names is not None:
+            self.store.loosen(item, {name: self.memory.get(item, _field(item, name)) for name in names})
+        else:
+            self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
+
+    def alias_changed(self, item: Item) -> None:
+        """What an object of this call holds may have been changed through something that keeps it."""
+        if isinstance(item, Part) and item.origin is not None and self.store is not None:
+            self.store.forget(item.origin)
+
+    # Paths.
 
     def touch(self) -> None:
         """A `try` that is open may be left from here."""
@@ -242,96 +371,41 @@ class Machine:
 
     def step(self) -> None:
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps > self.limits.steps:
             raise TooLong
 
-    def _unsettle(self, item: New) -> None:
-        """It may be changed at any time. An iterator gets no longer by that."""
-        names = self.altered.get(item)
-        if self.store is None:
-            return
-        if names is not None:
-            self.store.loosen(item, {name: self.get(item, named(item, name)) for name in names})
-        else:
-            self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
 
-    def _alter(self, item: New, name: str | None = None) -> None:
-        if self.store is None or item not in self.store.seen:
-            return
-        for changed in self.delayed:
-            changed.add(item)
-        old = self.altered.get(item, frozenset())
-        new = None if name is None or old is None else old | {name}
-        self.changed |= item not in self.altered or old != new
-        self.altered[item] = new
-
-    def mutate(self, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
-        """Something of these objects is changed; `what` says it in the user's words. `name`: the one key or attribute
-        that is set, whose value memory holds."""
-        for item in value:
-            made = item.origin if isinstance(item, Part) else item
-            if isinstance(made, New):
-                self._alter(made, name)
-            match item:
-                case Known(value=held, root=root) if type(held) not in SCALARS:
-                    shown = getattr(held, "__name__", type(held).__name__)
-                    place = (held, (name or "") if isinstance(held, type) else "")
-                    self._change(root or Root.of("the object", shown, held), place, what, node)
-                case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
-                    self._change(root, (root.held, ""), what, node)
-                case Row():
-                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
-                case Given(given) if given.required.kind == "tuple":
-                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
-                case Anything(roots):
-                    self._may_change(roots, f"{what}, which may be anything", node)
-        self.touch()
-
-    def _may_change(self, roots: frozenset[Root], what: str, node: ast.AST) -> None:
-        """Nobody knows what it is that is changed: no proof of hidden state, but of nothing else either."""
-        if roots != {STATE}:
-            self.effect(UNKNOWN_CALL, what, node)
-        for root in roots:
-            if root == STATE:
-                self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
-            else:
-                self.notes.exposes((root.held, ""), self.reason(what, node))
-
-    def _change(self, root: Root, place: Place, what: str, node: ast.AST) -> None:
-        if root == STATE:
-            self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
-            return
-        reason = self.reason(what if root.name and root.name in what else f"{what} ({root})", node)
-        self.notes.effect(MUTATES, reason)
-        self.notes.changes(place, reason)
-
-    def reach(self, values: Sequence[Value]) -> set[Item]:
-        """Everything that can be reached from these."""
-        seen: set[Item] = set()
-        waiting = [item for value in values for item in value]
-        while waiting:
-            item = waiting.pop()
-            if item in seen:
-                continue
-            seen.add(item)
-            waiting += [held for value in self.memory.get(item, {}).values() for held in value]
-            if isinstance(item, Part) and item.origin is not None:
-                waiting.append(item.origin)
-            if isinstance(item, Bound | Method | Super):
-                waiting.append(item.receiver)
-            if isinstance(item, Func):
-                around = frames_around(item.frame)
-                waiting += [i for (key, _), v in self.later.items() if frame_of_variable(key) in around for i in v]
-            if isinstance(item, Known) and item.root is not None and type(item.value) in CONTAINERS:
-                waiting += self.contents(item)
-            if isinstance(item, Known) and outside.is_dataclass_object(item.value):  # it compares and shows its fields
-                waiting += [outside.rooted(held, item.root) for held in outside.fields_of(item.value)]
-        return seen
+def called(node: ast.AST) -> str:
+    """What a call calls, in the user's words."""
+    if isinstance(node, ast.Call):
+        text = ast.unparse(node.func)
+        return text if len(text) <= 40 else f"{text[:37]}…"
+    return "something"
 
 
-def named(item: New, name: str) -> str:
-    """The field under which memory holds what was set under a name: a key of a dict is no attribute of it."""
+def _field(item: New, name: str) -> str:
+    """The field that holds what was set under a name: a key of a dict is not an attribute of it."""
     return f"key {name}" if item.type in MAPPINGS else name
+
+
+def _has_no_more_attributes(item: Item) -> bool:
+    """Whether it surely has no more attributes than are known: a number, a text, None."""
+    if isinstance(item, Known) and item.root is not None:
+        return False
+    return isinstance(item, Known | Given) and all(kind in SCALARS for kind in types_of(item) or (object,))
+
+
+def _may_emit(item: Item) -> bool:
+    """Whether code that gets it may emit tuples with it."""
+    if isinstance(item, Known | Part):
+        return item.root == STATE
+    return isinstance(item, Submit | Func) or (isinstance(item, Anything) and CODE in item.roots)
+
+
+def _is_own_data(items: set[Item]) -> bool:
+    """Whether something of the state is among these, and otherwise only values and what this code made."""
+    own = [item for item in items if _is_of_state(item)]
+    return bool(own) and all(_is_of_state(i) or isinstance(i, Of | Given | Row | New) or _is_atom(i) for i in items)
 
 
 def _is_of_state(item: Item) -> bool:

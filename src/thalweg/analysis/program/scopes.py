@@ -1,14 +1,25 @@
-"""Names of a function: which are its own, and which of them code that runs later can see."""
+"""The names of a function: which are local, and which of them code that runs later can see."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 Function = ast.Lambda | ast.FunctionDef
 _NESTED = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Names(NamedTuple):
+    """The names that a function uses, by what they refer to."""
+
+    local: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()  # seen by code that may run later
+    outer: frozenset[str] = frozenset()  # declared `global`
+    nonlocals: frozenset[str] = frozenset()  # declared `nonlocal`
+    first: str | None = None  # the first parameter
 
 
 def parameters(node: Function) -> list[str]:
@@ -35,11 +46,10 @@ def inside(node: Function) -> Iterator[ast.AST]:
 
 
 @lru_cache(maxsize=2_000)
-def names_of(node: Function) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
-    """Local names, names that code which runs later can see, `global` names, `nonlocal` names."""
+def names_of(node: Function) -> Names:
     bound, out, up = set(parameters(node)), set[str](), set[str]()
     later: set[str] = set()
-    targets: set[str] = set()  # of comprehensions: theirs alone
+    targets: set[str] = set()  # of comprehensions: local to them
     for one in inside(node):
         match one:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -62,7 +72,8 @@ def names_of(node: Function) -> tuple[frozenset[str], frozenset[str], frozenset[
             targets |= {n.id for g in one.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     own = _assigned_outside_comprehensions(node) | set(parameters(node))
     bound -= {name for name in targets if name not in own}
-    return frozenset(bound - out - up), frozenset(later), frozenset(out), frozenset(up)
+    first = next(iter(parameters(node)), None)
+    return Names(frozenset(bound - out - up), frozenset(later), frozenset(out), frozenset(up), first)
 
 
 def _assigned_outside_comprehensions(node: Function) -> set[str]:

@@ -1,4 +1,4 @@
-"""What an expression may stand for while a user's code is followed: a set of items."""
+"""Abstract values: an expression has a set of items, the things that it may evaluate to."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Site = tuple[Any, ...]  # where in the followed calls something was made
 
 
 class PLAIN:
-    """In the place of a type: some immutable value without code of the user's (a number, a text, None, a date …)."""
+    """Used as a type: some immutable value without code of the user's (a number, a text, None, a date …)."""
 
 
 class TREE:
-    """In the place of a type: plain data of any shape (what `json.loads` gives)."""
+    """Used as a type: plain data of any shape (what `json.loads` returns)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Whose an object is that was there before the call."""
+    """What owns an object that existed before the call."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class Root:
 
 STATE = Root("state", "")  # of the operator's own key: the one thing that may change
 CONFIG = Root("the setting", "self.config")
-CODE = Root("code", "")  # not only data: a function that somebody kept
+CODE = Root("code", "")  # not only data: a function that was kept
 RESOURCE = Root("the resource", "self.resource")
 
 
@@ -143,12 +143,12 @@ class Super:
 
 
 class Submit:
-    """The function that emits; there is one."""
+    """The function that emits; there is exactly one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """An object of which nothing is known but from where it may be reached."""
+    """An object of which only the owners through which it may be reached are known."""
 
     roots: frozenset[Root] = frozenset()
 
@@ -167,6 +167,11 @@ SCALARS: tuple[type, ...] = (*ATOMS, *_TIMES, *_NUMBERS, uuid.UUID, range, slice
 MANY = 12
 
 
+def just(item: Item) -> Value:
+    """The value that is exactly this item."""
+    return frozenset((item,))
+
+
 def of(*types: type) -> Value:
     return frozenset(Of(t) for t in types)
 
@@ -175,12 +180,12 @@ INT, FLOAT, STR, BOOL, BYTES, NONE, PLAINS = (of(t) for t in (int, float, str, b
 
 
 def joined(a: Value, b: Value) -> Value:
-    """What may be one of two."""
+    """One of two values."""
     return a if b is a or b <= a else b if a <= b else join((a, b))
 
 
 def join(values: Iterable[Value]) -> Value:
-    """What may be any of these. Many literals become their types, many unknown objects one."""
+    """Any of these values. Many literals become their types, many unknown objects one."""
     found = frozenset[Item]().union(*values)
     unknown = [item for item in found if isinstance(item, Anything)]
     if len(unknown) > 1:
@@ -196,7 +201,7 @@ def _typed(item: Item) -> Item:
 
 
 def aged(value: Value, root: Root) -> Value:
-    """The value when a later call finds it under a root: what was the input tuple is an old one then."""
+    """The value as a later call finds it under a root: the input tuple is an old one by then."""
     return frozenset(_aged(item, root) for item in value)
 
 
@@ -214,12 +219,12 @@ def _aged(item: Item, root: Root) -> Item:
 
 
 def only(value: Value) -> Item | None:
-    """The one thing that a value stands for."""
+    """The item of a value that has exactly one."""
     return next(iter(value)) if len(value) == 1 else None
 
 
 def literal(value: Value) -> Known | None:
-    """The constant that a value is, if it is written in the code."""
+    """The constant of a value that is one constant, written in the code."""
     item = only(value)
     return item if isinstance(item, Known) and item.root is None and isinstance(item.value, ATOMS) else None
 
@@ -238,7 +243,7 @@ KINDS: dict[str, type] = {
 
 
 def types_of(item: Item) -> tuple[type, ...] | None:
-    """The built-in types (or PLAIN, TREE) that an item may have; None: it is something else."""
+    """The types (or PLAIN, TREE) that an item may have; None: they are not known."""
     match item:
         case Of(kind) | New(_, kind) | Part(_, kind):
             return (kind,)
@@ -250,3 +255,17 @@ def types_of(item: Item) -> tuple[type, ...] | None:
             own = KINDS[kind.required.kind]
             return (own, type(None)) if kind.optional else (own,)
     return None
+
+
+def classes_of(item: Item) -> tuple[type, ...]:
+    """The class of an item that has attributes of a class; none if it is not known."""
+    match item:
+        case New(_, kind) | Part(_, kind):
+            return (kind,)
+        case Known(value=value):
+            return (type(value),)
+        case Row(kind):
+            return (kind.python,) if kind.python is not None else ()
+        case Given(kind) if kind.required.fields is not None and kind.required.fields.python is not None:
+            return (kind.required.fields.python,)
+    return ()

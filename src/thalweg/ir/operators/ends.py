@@ -36,9 +36,7 @@ class Source(Entry):
         function = self.endpoint.numbered
         if function is None:
             return ()
-        return (
-            UserFunction(function=function, where=self.where, arguments=(int,), use=TUPLE, output=self.outputs[0]),
-        )
+        return (UserFunction(function=function, where=self.where, arguments=(int,), use=TUPLE, output=self.outputs[0]),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from thalweg.analysis.program.tables import CONTAINERS, MAPPINGS, is_built_in
+from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, is_built_in
 from thalweg.analysis.program.values import (
     CODE,
     PLAIN,
@@ -130,6 +130,11 @@ def own_attribute(value: object, name: str) -> Any:
         except AttributeError:
             return NOT_THERE
     return NOT_THERE
+
+
+def is_data_descriptor(held: object) -> bool:
+    """Whether a class's attribute takes precedence over what an object itself has under the name."""
+    return held is not NOT_THERE and hasattr(type(held), "__set__")
 
 
 def is_dataclass_object(value: object) -> bool:

@@ -1,0 +1,136 @@
+"""Memory: what objects contain, without regard to order. It only grows."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.call_frames import frame_of_variable, frames_around
+from thalweg.analysis.program.notes import Copied, both
+from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS
+from thalweg.analysis.program.values import (
+    NOTHING,
+    PLAINS,
+    TREE,
+    Bound,
+    Func,
+    Item,
+    Known,
+    Method,
+    New,
+    Part,
+    Root,
+    Super,
+    Value,
+    aged,
+    join,
+)
+
+ELEMENTS, KEYS = "[]", "{}"  # the fields that hold what a container contains
+EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
+
+
+class Memory:
+    """What may be found in objects, and in variables that code which runs later can see."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Item, dict[str, Value]] = {}
+        self.later: dict[tuple[Any, str], Value] = {}  # variables that code which runs later can see
+        self.yielded: dict[New, Copied | None] = {}  # of generators: what all their tuples are copies of
+        # Changed when code that runs later could have seen them, and under which names (None: any).
+        self.altered: dict[New, frozenset[str] | None] = {}
+        self.grew = False
+
+    def put(self, item: Item, field: str, value: Value) -> None:
+        if isinstance(item, Part) and item.origin is not None:
+            item = item.origin
+        held = self.objects.setdefault(item, {})
+        old = held.get(field, NOTHING)
+        new = join((old, value))
+        if new != old:
+            held[field] = new
+            self.grew = True
+
+    def get(self, item: Item, field: str) -> Value:
+        held = self.objects.get(item, {}).get(field, NOTHING)
+        if isinstance(item, New | Func):
+            return held
+        if isinstance(item, Part) and item.origin is not None:
+            held |= self.objects.get(item.origin, {}).get(field, NOTHING)
+        root = item.root if isinstance(item, Known | Part) else None
+        return aged(held, root or Root("an object", ""))
+
+    def bind(self, key: tuple[Any, str], value: Value) -> None:
+        """A variable that code which runs later can see gets a value."""
+        old = self.later.get(key, NOTHING)
+        self.later[key] = join((old, value))
+        self.grew |= self.later[key] != old
+
+    def captured(self, frames: set[int]) -> list[Value]:
+        """What functions that are defined in these frames can see there."""
+        return [value for (key, _), value in self.later.items() if frame_of_variable(key) in frames]
+
+    def yields(self, item: New, copied: Copied | None) -> None:
+        self.yielded[item] = both(self.yielded.get(item), copied)
+
+    def alter(self, item: New, name: str | None) -> None:
+        """It is changed under a name (None: any), and code that runs later may see that."""
+        old = self.altered.get(item, frozenset())
+        new = None if name is None or old is None else old | {name}
+        self.grew |= item not in self.altered or old != new
+        self.altered[item] = new
+
+    def contents(self, item: Item) -> Value:
+        """The elements of a container, the values of a dict."""
+        match item:
+            case New(_, kind) if kind is TREE:
+                return frozenset((item, *PLAINS)) | self.get(item, ELEMENTS)
+            case New(_, kind) | Part(_, kind) if kind is collections.Counter:
+                return self.get(item, ELEMENTS) | PLAINS  # it adds what it is given
+            case Part(root, _, None):
+                return frozenset((Part(root, TREE), *PLAINS)) | self.get(item, ELEMENTS)
+            case Known(value=value, root=root) if type(value) in MAPPINGS:
+                return live_objects.summary(list(value.values()), root) | self.get(item, ELEMENTS)  # type: ignore[attr-defined]
+            case Known(value=value, root=root) if type(value) in CONTAINERS:
+                return live_objects.summary(list(value), root) | self.get(item, ELEMENTS)  # type: ignore[call-overload]
+        return self.get(item, ELEMENTS)
+
+    def contents_of(self, value: Iterable[Item]) -> Value:
+        return join(self.contents(item) for item in value)
+
+    def keys(self, item: Item) -> Value:
+        match item:
+            case New(_, kind) if kind is TREE:
+                return PLAINS
+            case Part(_, _, None):
+                return PLAINS
+            case Known(value=value, root=root) if type(value) in MAPPINGS:
+                return live_objects.summary(list(value), root) | self.get(item, KEYS)  # type: ignore[call-overload]
+        return self.get(item, KEYS)
+
+    def reach(self, values: Iterable[Value]) -> set[Item]:
+        """Everything that can be reached from these values."""
+        seen: set[Item] = set()
+        waiting = [item for value in values for item in value]
+        while waiting:
+            item = waiting.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            if item in self.objects:
+                waiting += [held for value in self.objects[item].values() for held in value]
+            match item:
+                case Part(origin=New() as origin):
+                    waiting.append(origin)
+                case Bound() | Method() | Super():
+                    waiting.append(item.receiver)
+                case Func():
+                    waiting += [held for value in self.captured(frames_around(item.frame)) for held in value]
+                case Known(value=value, root=root):
+                    if root is not None and type(value) in CONTAINERS:
+                        waiting += self.contents(item)
+                    if live_objects.is_dataclass_object(value):  # it compares and shows its fields
+                        waiting += [live_objects.rooted(held, root) for held in live_objects.fields_of(value)]
+        return seen

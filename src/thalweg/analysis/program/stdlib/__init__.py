@@ -1,0 +1,1 @@
+"""Python's own functions and types."""

@@ -1,0 +1,30 @@
+"""Whether a value is true."""
+
+from __future__ import annotations
+
+import ast
+import types
+
+from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.python_types import is_built_in
+from thalweg.analysis.program.values import BOOL, Bound, Known, Value, classes_of, just, literal
+
+
+def truth(m: Machine, value: Value, node: ast.AST) -> Value:
+    """Testing objects runs their `__bool__` or `__len__`."""
+    one = literal(value)
+    if one is not None:
+        return just(Known(bool(one.value)))
+    for item in value:
+        m.look_at(item, node)
+        for cls in classes_of(item):
+            for name in ("__bool__", "__len__"):
+                method = live_objects.class_attribute(cls, name)
+                if isinstance(method, types.FunctionType):
+                    m.call(just(Bound(method, item)), Args(), node)
+            native = not live_objects.is_python_class(cls) and not is_built_in(cls)
+            if native and not isinstance(item, Known):
+                m.unknown("asks something that cannot be read whether it is true", node, just(item))
+    return BOOL
