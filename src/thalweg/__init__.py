@@ -1,62 +1,30 @@
-"""Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
+"""Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark.
+
+Its names are loaded when they are used: a worker needs no language, a graph no engine, and `thalweg --help` neither.
+"""
 
 from typing import TYPE_CHECKING
 
-from thalweg.errors import ThalwegError, ThalwegWarning
-from thalweg.ir.logic import Logic as Operator
-from thalweg.lang import agg, toolkits, window
-from thalweg.lang.app import App, Stream
-from thalweg.lang.composite import composite
-from thalweg.lang.databases import postgres
-from thalweg.lang.declare import declare
-from thalweg.lang.derived import operator
-from thalweg.lang.endpoints import beacon, collect, console, files, iterable, none, seeded, tcp
-from thalweg.lang.params import param, secret
-from thalweg.lang.row_endpoints import from_dataframe, kafka, spark
-from thalweg.lang.secret import Secret
-from thalweg.lang.tuples import Tuple, concat
-
-if TYPE_CHECKING:
-    from thalweg.api import run
-
 __version__ = "0.1.0"
 
-__all__ = [
-    "App",
-    "Operator",
-    "Secret",
-    "Stream",
-    "ThalwegError",
-    "ThalwegWarning",
-    "Tuple",
-    "agg",
-    "beacon",
-    "collect",
-    "composite",
-    "concat",
-    "console",
-    "declare",
-    "files",
-    "from_dataframe",
-    "iterable",
-    "kafka",
-    "none",
-    "operator",
-    "param",
-    "postgres",
-    "run",
-    "secret",
-    "seeded",
-    "spark",
-    "tcp",
-    "toolkits",
-    "window",
-]
+if TYPE_CHECKING:
+    from thalweg.api import run as run
+    from thalweg.lang.public import *
+else:
 
+    def __getattr__(name: str) -> object:
+        from thalweg.lang import public
 
-def __getattr__(name: str) -> object:
-    if name == "run":  # loaded when used: a graph can be built without the engines
-        from thalweg.api import run
+        if name == "__all__":
+            return sorted([*public.__all__, "run"])
+        if name == "run":
+            from thalweg.api import run as found
+        elif name in public.__all__:
+            found = getattr(public, name)
+        else:
+            raise AttributeError(f"module thalweg has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
-        return run
-    raise AttributeError(f"module thalweg has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

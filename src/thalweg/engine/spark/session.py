@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from thalweg.engine.core.user_modules import register_modules
 from thalweg.engine.spark.archive import mapping_options
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.jvm_output import quiet
@@ -82,6 +83,7 @@ def _running() -> SparkSession | None:
 
 def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
     """A session for one query, with the settings that it needs; the user's own session keeps its own."""
+    register_modules()
     session = spark.newSession()
     for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
         with refusals(f"Spark refuses the setting {key}"):
