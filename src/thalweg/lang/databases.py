@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thalweg.errors import GraphError, Where, hide
+from thalweg.extras import extra
 from thalweg.ir.endpoints import Postgres
 from thalweg.ir.types import TupleType
 from thalweg.lang.endpoint_checks import one_of, positive, require
@@ -45,15 +46,16 @@ def fits(name: str) -> bool:
 
 def _shown(dsn: Secret) -> str:
     """Which server and database, without who connects and how."""
-    import psycopg  # here: a graph without a database needs no driver
-    from psycopg.conninfo import conninfo_to_dict
-
+    where = call_place(user_frame())
+    with extra("postgres", "tw.postgres", where):  # here: a graph without a database needs no driver
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
     try:
         given = conninfo_to_dict(dsn.reveal())
     except psycopg.ProgrammingError:  # its text shows parts of the string, and with bad luck the password
         raise GraphError(
             "postgres: the connection string cannot be read",
-            where=call_place(user_frame()),
+            where=where,
             expected="postgresql://user:password@host:port/database, or host=… port=… dbname=… user=… password=…",
             hint="characters like @ : / in a password are written as %40 %3A %2F in a URL",
         ) from None
