@@ -3,29 +3,27 @@
     python benchmarks/start/spark.py --rounds 5
     python benchmarks/start/spark.py --variant plain: --variant c1:spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1
 
-Every start is a process of its own. CPU time counts the driver, the JVM and all Python processes that it starts; on a busy
-machine it is the better measure. Variants take turns within a round, and ratios are taken within a round.
+Every start is a process of its own. CPU time counts the driver, the JVM and all Python processes that it starts; on a
+busy machine it is the better measure. Variants take turns within a round, and ratios are taken within a round.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from three_rows import write_application  # noqa: E402
+from benchmarks.start.three_rows import write_application
 
-CHILD = HERE / "spark_parts.py"
+CHILD = Path(__file__).with_name("spark_parts.py")
 
 
 def main() -> None:
@@ -53,9 +51,13 @@ def parsed() -> argparse.Namespace:
         "--variant", action="append", default=[], metavar="NAME:KEY=VALUE,KEY=VALUE", help="Spark settings; repeated"
     )
     arguments = parser.parse_args()
-    given = [text.partition(":") for text in arguments.variant] or [("as it is", ":", "")]
-    arguments.variants = {name: settings.split(",") if settings else [] for name, _, settings in given}
+    arguments.variants = variants(arguments.variant)
     return arguments
+
+
+def variants(texts: Sequence[str]) -> dict[str, list[str]]:
+    given = [text.partition(":") for text in texts] or [("as it is", ":", "")]
+    return {name: settings.split(",") if settings else [] for name, _, settings in given}
 
 
 def one_start(python: str, folder: Path, settings: Sequence[str]) -> dict[str, Any]:

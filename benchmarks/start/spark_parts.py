@@ -83,7 +83,7 @@ def main() -> None:
 
     plan = make_plan(graph_of("hot.py", None), degree=2)
     marks.mark("driver: imports, graph, plan")
-    import pyspark.context
+    import pyspark.core.context as contexts
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
@@ -91,8 +91,8 @@ def main() -> None:
     import thalweg.engine.spark.session as sessions
 
     marks.mark("driver: imports of PySpark and pandas")
-    marks.after(pyspark.context, "launch_gateway", "launcher and JVM until it answers")
-    marks.after(pyspark.context.SparkContext, "_initialize_context", "SparkContext")
+    marks.after(contexts, "launch_gateway", "launcher and JVM until it answers")
+    marks.after(contexts.SparkContext, "_initialize_context", "SparkContext")
     marks.after(sessions, "_start", "SparkSession")
     marks.after(sessions, "query_session", "settings of the query's session")
     marks.after(DataStreamReader, "load", "source: register, load")
@@ -102,7 +102,7 @@ def main() -> None:
     marks.after(on_spark, "_follow", "final epoch, end of the query")
     marks.after(SparkSession, "stop", "session: stop")
     run_plan(plan, "spark", RunOptions(conf=dict(setting.split("=", 1) for setting in settings)))
-    gateway = pyspark.context.SparkContext._gateway
+    gateway: Any = contexts.SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-APPLICATION = '''
+APPLICATION = """
 import thalweg as tw
 from thalweg import agg, window
 
@@ -25,7 +25,7 @@ hot = (
     .map(lambda r: {"sensor": r.sensor, "celsius": r.celsius, "above": r.celsius - r.mean})
 )
 hot.sink(tw.collect(), name="alerts")
-'''
+"""
 
 
 def write_application(folder: Path) -> Path:

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from thalweg.api import run as run
-    from thalweg.lang.public import *
+    from thalweg.lang.public import *  # noqa: F403
 else:
 
     def __getattr__(name: str) -> object:

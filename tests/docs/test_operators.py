@@ -145,7 +145,7 @@ def _functions(owner: object) -> list[str]:
 
 
 NOT_FOR_USERS = {"names", "with_late", "graph"}  # helpers of the language's own modules
-ENDPOINTS = [name for name in public(endpoints, row_endpoints, databases) if name in tw.__all__]
+ENDPOINTS = [name for name in public(endpoints, row_endpoints, databases) if name in dir(tw)]
 # docs/spark.md and docs/language.md have the examples; what needs nobody else is run by other tests.
 ELSEWHERE = {
     "to_dataframe",

@@ -1,4 +1,4 @@
-"""The commands by name. A command's module is imported when the command is called: together they import all of Thalweg."""
+"""The commands by name. A command's module is imported when it is called: together they import all of Thalweg."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typer.core import TyperGroup
 
 # Each is the first paragraph of the command's own help.
 SUMMARIES: Mapping[str, str] = {
-    "run": "Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at once.",
-    "explain": "Show the operators, the plan and what the exchanges carry. Runs nothing; --balance runs a sample of the "
-    "input, on the local engine, and shows what the heaviest channel gets.",
+    "run": "Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at "
+    "once.",
+    "explain": "Show the operators, the plan and what the exchanges carry. Runs nothing; --balance runs a sample of "
+    "the input, on the local engine, and shows what the heaviest channel gets.",
     "check": "Compare many plans with the reference, tuple by tuple and bit by bit, on a sample of the real input.",
     "state": "Look into a checkpoint: how far the run came, and what its operators remember. Changes nothing.",
     "migrate": "Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.",
