@@ -1,7 +1,8 @@
-"""How long commands take that do next to nothing: --help, explain, and three rows on the local engine.
+"""How long commands take that do next to nothing: --help, explain, and three rows on the local engine or on Spark.
 
     python benchmarks/start/commands.py --rounds 15
     python benchmarks/start/commands.py --old ../other/.venv/bin/thalweg
+    python benchmarks/start/commands.py --old ../other/.venv/bin/thalweg --spark --rounds 3
 
 With `--old` the commands of another checkout take turns with this one's, and ratios are taken within a round.
 """
@@ -19,8 +20,10 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from benchmarks.start.spark_parts import Processes
 from benchmarks.start.three_rows import write_application
 
+ON_SPARK = ("run hot.py --degree 2",)
 COMMANDS = ("--help", "explain hot.py", "run hot.py --engine local", "run hot.py --engine local --degree 2")
 
 
@@ -28,21 +31,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--old", type=Path, help="the command `thalweg` of another checkout")
+    parser.add_argument("--spark", action="store_true", help="three rows on Spark, and nothing else")
     arguments = parser.parse_args()
     new = Path(sys.executable).with_name("thalweg")
     programs = [new] if arguments.old is None else [arguments.old.absolute(), new]
     with tempfile.TemporaryDirectory() as scratch:
         folder = write_application(Path(scratch))
-        for command in COMMANDS:
+        for command in ON_SPARK if arguments.spark else COMMANDS:
             rounds = [[measured(program, command, folder) for program in programs] for _ in range(arguments.rounds + 1)]
             show(command, rounds[1:])  # the first one fills caches
 
 
 def measured(program: Path, command: str, folder: Path) -> tuple[float, float]:
-    """Seconds by the clock, and of CPU, of one process and those that it waited for."""
+    """Seconds by the clock, and of CPU: of the processes that were seen, or, without Spark, were waited for."""
     before, began = os.times(), time.perf_counter()
-    subprocess.run([program, *command.split()], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    run = subprocess.Popen([program, *command.split()], cwd=folder, stdout=subprocess.DEVNULL, start_new_session=True)
+    processes = Processes(run.pid) if command in ON_SPARK else None
+    if processes is not None:
+        processes.start()
+    if run.wait() != 0:
+        sys.exit(f"{program} {command} failed")
     wall, after = time.perf_counter() - began, os.times()
+    if processes is not None:
+        processes.join()  # the JVM ends later
+        return wall, processes.cpu_s()[0]
     return wall, after.children_user + after.children_system - before.children_user - before.children_system
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BEGAN = time.time()
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -24,33 +24,49 @@ def process_began() -> float:
     return time.time() - up + ticks / TICKS_PER_S
 
 
-def cpu_s() -> tuple[float, float]:
-    """CPU time of all processes of this session, with those that have ended; the JVM's part of it."""
-    session, total, jvm = os.getsid(0), 0.0, 0.0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            name, _, rest = (process / "stat").read_text().rpartition(")")
-        except OSError:  # it has just ended
-            continue
-        fields = rest.split()
-        if int(fields[3]) != session:
-            continue
-        own, ended = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
-        total += (own + ended) / TICKS_PER_S
-        jvm += own / TICKS_PER_S if "java" in name else 0.0
-    return total, jvm
+class Processes(threading.Thread):
+    """The CPU time of all processes of a session. Looks often, because a worker's is gone with the worker."""
+
+    def __init__(self, session: int) -> None:
+        super().__init__(daemon=True)
+        self.session, self.alive, self.seen = session, True, dict[str, tuple[float, bool]]()
+
+    def run(self) -> None:
+        while self.alive:
+            self.look()
+            time.sleep(0.1)
+
+    def look(self) -> None:
+        self.alive = False
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                name, _, rest = (process / "stat").read_text().rpartition(")")
+            except OSError:  # it has just ended
+                continue
+            fields = rest.split()
+            if int(fields[3]) == self.session:
+                self.alive = True
+                self.seen[process.name] = sum(map(int, fields[11:13])) / TICKS_PER_S, "java" in name
+
+    def cpu_s(self) -> tuple[float, float]:
+        """Of all, with those that have ended; of the JVM."""
+        self.look()
+        spent = list(self.seen.values())
+        return sum(s for s, _ in spent), sum(s for s, is_jvm in spent if is_jvm)
 
 
 class Marks:
     def __init__(self) -> None:
+        self.processes = Processes(os.getsid(0))
+        self.processes.start()
         self.marks: list[tuple[str, float, float, float]] = [("", process_began(), 0.0, 0.0)]
 
     def mark(self, part: str) -> None:
         """The part that ends here."""
         if all(part != known for known, *_ in self.marks):
-            self.marks.append((part, time.time(), *cpu_s()))
+            self.marks.append((part, time.time(), *self.processes.cpu_s()))
 
     def after(self, owner: Any, name: str, part: str) -> None:
         """A mark whenever this function has returned."""
