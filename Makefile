@@ -3,17 +3,33 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: setup run test test-fast test-cases test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-soak clean
+PIP := -m pip --quiet --disable-pip-version-check
+
+.PHONY: setup lock run test test-fast test-lowest test-cases test-spark test-long test-services lint format \
+	bench-kernels bench-spark bench-ordering bench-soak bench-start clean
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml
+# Exactly the versions of the lock file. The bytecode is made here because an editable install makes none, and where
+# Python may not write it every start compiles all it imports; it is checked by content, so a checkout does not age it.
+.venv/ready: pyproject.toml requirements/lock.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed (set PYTHON=… if it has another name)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python $(PIP) install --requirement requirements/lock.txt
+	$(BIN)/python $(PIP) install --no-deps --editable .
+	$(BIN)/python $(PIP) check
+	$(BIN)/python -m compileall -q --invalidation-mode checked-hash src
 	touch .venv/ready
 
-run: setup
+# The newest versions that pyproject.toml allows become the lock file: then `make test`, and commit it.
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python $(PIP) install --editable '.[dev]'
+	{ echo '# What `make setup` installs. Made by `make lock`.'; .venv-lock/bin/python -m pip freeze --exclude-editable; } \
+	> requirements/lock.txt
+	rm -rf .venv-lock
+
+run: setup .venv/started
 	$(BIN)/python examples/run_bargains.py
 
 # The picture of a run in README.md. Its figures are those of this machine: leave it alone while it runs.
@@ -29,7 +45,7 @@ $(BIN)/python -m pytest $(2) 2>&1 | sed -u 's/^/[2] /'; rest=$$?; \
 wait $$half; exit $$((rest + $$?))
 endef
 
-# Spark starts faster behind this, and each run of the tests starts it dozens of times.
+# Makes an archive of Spark's classes, with which every later start takes two thirds of the CPU time.
 .venv/started: .venv/ready
 	$(BIN)/thalweg doctor --start
 	touch .venv/started
@@ -43,6 +59,16 @@ COMPILER := analysis codegen ir lang optimize runtime
 test-fast: export THALWEG_CASES = 50
 test-fast: setup
 	$(call both, $(COMPILER:%=tests/%) -m "not spark and not slow", tests $(COMPILER:%=--ignore=tests/%) -m "not spark and not slow")
+
+# The lowest versions of all dependencies: what `make test-fast` runs, and an example on Spark.
+.venv-lowest/ready: pyproject.toml requirements/lowest.txt
+	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python $(PIP) install --constraint requirements/lowest.txt --editable '.[all]' pytest hypothesis
+	touch .venv-lowest/ready
+
+test-lowest: .venv-lowest/ready
+	THALWEG_CASES=50 .venv-lowest/bin/python -m pytest tests -m "not spark and not slow"
+	.venv-lowest/bin/python -m pytest tests/spark/test_examples.py
 
 # A single test may take longer here than one that hangs is given elsewhere.
 PATIENT := -o faulthandler_timeout=0
@@ -90,5 +116,10 @@ bench-ordering: setup
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py
 
+# How long commands take that do next to nothing; and where the time of a start on Spark goes.
+bench-start: setup .venv/started
+	$(BIN)/python benchmarks/start/commands.py
+	$(BIN)/python benchmarks/start/spark.py
+
 clean:
-	rm -rf .venv build *.egg-info src/*.egg-info
+	rm -rf .venv .venv-lowest .venv-lock build *.egg-info src/*.egg-info

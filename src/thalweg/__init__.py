@@ -1,71 +1,30 @@
-"""Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark."""
+"""Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark.
+
+Its names are loaded when they are used: a worker needs no language, a graph no engine, and `thalweg --help` neither.
+"""
 
 from typing import TYPE_CHECKING
 
-from thalweg.endpoints.beacon import beacon, seeded
-from thalweg.endpoints.collect import collect
-from thalweg.endpoints.console import console
-from thalweg.endpoints.discard import none
-from thalweg.endpoints.files import files
-from thalweg.endpoints.iterable import iterable
-from thalweg.endpoints.kafka import kafka
-from thalweg.endpoints.postgres import postgres
-from thalweg.endpoints.spark_rows import from_dataframe, spark
-from thalweg.endpoints.sqlite import sqlite
-from thalweg.endpoints.tcp import tcp
-from thalweg.errors import ThalwegError, ThalwegWarning
-from thalweg.ir.logic import Logic as Operator
-from thalweg.ir.secret import Secret
-from thalweg.lang import agg, toolkits, window
-from thalweg.lang.app import App, Stream
-from thalweg.lang.composite import composite
-from thalweg.lang.declare import declare
-from thalweg.lang.derived import operator
-from thalweg.lang.params import param, secret
-from thalweg.lang.tuples import Tuple, concat
-
-if TYPE_CHECKING:
-    from thalweg.api import run
-
 __version__ = "0.1.0"
 
-__all__ = [
-    "App",
-    "Operator",
-    "Secret",
-    "Stream",
-    "ThalwegError",
-    "ThalwegWarning",
-    "Tuple",
-    "agg",
-    "beacon",
-    "collect",
-    "composite",
-    "concat",
-    "console",
-    "declare",
-    "files",
-    "from_dataframe",
-    "iterable",
-    "kafka",
-    "none",
-    "operator",
-    "param",
-    "postgres",
-    "run",
-    "secret",
-    "seeded",
-    "spark",
-    "sqlite",
-    "tcp",
-    "toolkits",
-    "window",
-]
+if TYPE_CHECKING:
+    from thalweg.api import run as run
+    from thalweg.lang.public import *  # noqa: F403
+else:
 
+    def __getattr__(name: str) -> object:
+        from thalweg.lang import public
 
-def __getattr__(name: str) -> object:
-    if name == "run":  # loaded when used: a graph can be built without the engines
-        from thalweg.api import run
+        if name == "__all__":
+            return sorted([*public.__all__, "run"])
+        if name == "run":
+            from thalweg.api import run as found
+        elif name in public.__all__:
+            found = getattr(public, name)
+        else:
+            raise AttributeError(f"module thalweg has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
-        return run
-    raise AttributeError(f"module thalweg has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")

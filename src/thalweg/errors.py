@@ -146,6 +146,12 @@ class EngineError(ThalwegError):
     kind = "engine error"
 
 
+class PackageError(ThalwegError):
+    """A package is missing that only some applications need."""
+
+    kind = "package error"
+
+
 class UsageError(ThalwegError):
     """The command line is wrong."""
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from pyspark import cloudpickle
-
+from thalweg.engine.core.user_modules import send_by_value
 from thalweg.errors import GraphError, ThalwegError
 from thalweg.lang.app import App
 from thalweg.lang.params import Scope, loading
@@ -113,17 +112,11 @@ def _prefer_missing(scope: Scope, module: str, error: Exception) -> None:
 def _ready(module: ModuleType, scope: Scope) -> ModuleType:
     scope.check(module.__name__)
     scope.check_given(module.__name__)
-    _send_along(module.__name__)
+    send_by_value(module.__name__)
     return module
 
 
 def by_value(app: App) -> App:
     """The application, as its module was imported. Workers that imported it again might find other parameters."""
-    _send_along(app.module)
+    send_by_value(app.module)
     return app
-
-
-def _send_along(name: str) -> None:
-    """The workers may have no copy of the user's module: functions travel with their code."""
-    if name in sys.modules:
-        cloudpickle.register_pickle_by_value(sys.modules[name])

@@ -149,7 +149,7 @@ def _functions(owner: object) -> list[str]:
 
 NOT_FOR_USERS = {"names", "with_late", "graph"}  # helpers of the language's own modules
 FOLDER = "thalweg.endpoints."
-ENDPOINTS = [n for n in tw.__all__ if inspect.isfunction(f := getattr(tw, n)) and f.__module__.startswith(FOLDER)]
+ENDPOINTS = [n for n in dir(tw) if inspect.isfunction(f := getattr(tw, n)) and f.__module__.startswith(FOLDER)]
 # docs/spark.md and docs/language.md have the examples; what needs nobody else is run by other tests.
 ELSEWHERE = {
     "to_dataframe",

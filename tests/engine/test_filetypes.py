@@ -216,7 +216,11 @@ def test_decimals_of_text_files_keep_their_digits(tmp_path: Path) -> None:
     assert [(str(d), str(m)) for d, m in read_again(tmp_path, Money, "jsonl")] == rows
 
 
-@pytest.mark.parametrize("kind", [pa.decimal32(5, 2), pa.decimal64(10, 2), pa.decimal128(38, 2), pa.decimal256(50, 2)])
+# What pyarrow can write.
+NARROW = [pa.decimal32(5, 2), pa.decimal64(10, 2)] if int(pa.__version__.split(".")[0]) >= 22 else []
+
+
+@pytest.mark.parametrize("kind", [*NARROW, pa.decimal128(38, 2), pa.decimal256(50, 2)])
 def test_decimals_of_parquet_have_the_scale_of_the_file(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"d": pa.array([Decimal("1.5")], kind), "maybe": pa.array([None], kind)})
     pq.write_table(table, tmp_path / "a.parquet")

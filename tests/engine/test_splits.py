@@ -244,7 +244,12 @@ def test_only_live_columns_are_looked_at(tmp_path: Path) -> None:
         ("x", pa.array([1.5, 2.5], pa.float32()), [1.5, 2.5]),
         ("x", pa.array([1, 2], pa.int64()), [1.0, 2.0]),
         ("s", pa.array(["a", "b"], pa.large_string()), ["a", "b"]),
-        ("s", pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+        pytest.param(
+            "s",
+            pa.array(["a", "b"], pa.string_view()),
+            ["a", "b"],
+            marks=pytest.mark.skipif(int(pa.__version__.split(".")[0]) < 21, reason="pyarrow does not write it"),
+        ),
         ("s", pa.array(["a", "a"]).dictionary_encode(), ["a", "a"]),
     ],
 )

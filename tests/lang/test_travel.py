@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark import cloudpickle
-
 from thalweg.cli.find_app import load_app
+from thalweg.engine.core.user_modules import pickled
 
 MODULE = """
 import thalweg as tw
@@ -45,7 +44,7 @@ def test_classes_with_several_bases(tmp_path: Path) -> None:
     (tmp_path / "travelling.py").write_text(MODULE)
     load_app(str(tmp_path / "travelling.py"))
     module = sys.modules["travelling"]
-    sent = cloudpickle.dumps((module.C, module.D))
+    sent = pickled((module.C, module.D))
     done = subprocess.run([sys.executable, "-c", WORKER], input=sent, capture_output=True, check=True)
     assert done.stdout.decode().strip() == (
         "C(a=1, b=0.5, c='x') 1.0 C(a: int, b: float, c: str) D(a=1, b=2.5) D(a: int, b: float)"

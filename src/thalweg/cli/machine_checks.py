@@ -13,6 +13,8 @@ from thalweg.engine.spark.java import JAVA_HINT, find_java
 from thalweg.errors import ThalwegError
 from thalweg.lang.toolkits import Toolkit, ToolkitError, installed
 
+_EXTRAS = {"psycopg": "postgres", "prometheus-client": "prometheus", "polars": "polars"}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -24,6 +26,7 @@ class Finding:
 
 def examine(*, start: bool) -> list[Finding]:
     findings = [_python(), _java(), *(_package(name) for name in ("pyspark", "pyarrow", "numpy", "pandas", "protobuf"))]
+    findings += [_optional(name, extra) for name, extra in _EXTRAS.items()]
     findings += [_toolkit(toolkit) for toolkit in installed()]
     if start and all(finding.ok for finding in findings):
         findings += _start()
@@ -50,6 +53,13 @@ def _package(name: str) -> Finding:
         return Finding(name, False, "not installed", f"pip install {name}")
     ok = name != "pandas" or int(found.split(".")[0]) < 3
     return Finding(name, ok, found, None if ok else "PySpark 4.3 needs pandas < 3")
+
+
+def _optional(name: str, extra: str) -> Finding:
+    try:
+        return Finding(name, True, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, True, f"not installed; thalweg[{extra}] has it")
 
 
 def _toolkit(toolkit: Toolkit) -> Finding:

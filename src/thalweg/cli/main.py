@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import sys
 
-import typer
-from typer.exceptions import TyperException
-
-from thalweg.cli.commands.check import check
-from thalweg.cli.commands.doctor import doctor
-from thalweg.cli.commands.explain import explain
-from thalweg.cli.commands.migrate import migrate
-from thalweg.cli.commands.run import run
-from thalweg.cli.commands.state import state
-from thalweg.cli.print_errors import show_error, shown_warnings, usage_error
+from thalweg.cli.lazy_commands import LazyCommands, list_commands, new_typer
+from thalweg.cli.print_errors import WrongCommandLine, show_error, shown_warnings, usage_error
 from thalweg.cli.terminal import err
 from thalweg.errors import ThalwegError
 
-cli = typer.Typer(
+cli = new_typer(
+    cls=LazyCommands,
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
     help="Compile and run streaming applications written in Python, on Apache Spark.",
     epilog="Exit codes: 0 all is well; 1 an error, or `check` found a difference, or `doctor` something bad; "
     "2 the command line is wrong; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
-    pretty_exceptions_enable=False,
 )
-for command in (run, explain, check, state, migrate, doctor):
-    cli.command()(command)
+list_commands(cli)
 
 
 def main() -> None:
@@ -35,7 +24,7 @@ def main() -> None:
     with shown_warnings(err):
         try:
             sys.exit(cli(prog_name="thalweg", standalone_mode=False))
-        except TyperException as error:
+        except WrongCommandLine as error:
             if not error.format_message():  # no command at all: its help was shown
                 sys.exit(error.exit_code)
             show_error(err, usage_error(error))

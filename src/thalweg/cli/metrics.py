@@ -13,6 +13,7 @@ from typing import IO
 from thalweg.engine.core.run import Watch
 from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import EngineError, UsageError
+from thalweg.extras import extra
 
 
 @contextmanager
@@ -24,7 +25,8 @@ def metrics(app: str, file: Path | None, address: str | None) -> Iterator[tuple[
         if file is not None:
             watches.append(JsonLines(app, stack.enter_context(_opened(file))).watch)
         if address is not None:
-            from thalweg.cli.prometheus import Exporter, serving  # the library takes a while to load
+            with extra("prometheus", "--prometheus"):  # here: the library takes a while to load
+                from thalweg.cli.prometheus import Exporter, serving
 
             exporter = Exporter(app)
             url = stack.enter_context(serving(exporter, parse_address(address)))

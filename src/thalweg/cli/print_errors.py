@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
-from typer.exceptions import TyperException
 
 from thalweg.errors import ThalwegError, ThalwegWarning, UsageError, did_you_mean
+
+# What typer raises for a wrong command line. Its module differs from version to version of typer.
+WrongCommandLine: Any = typer.BadParameter.__mro__[1]
 
 
 def print_json(document: Any) -> None:
@@ -33,7 +36,7 @@ def show_error(err: Console, error: ThalwegError) -> NoReturn:
     sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
-def usage_error(error: TyperException) -> UsageError:
+def usage_error(error: Any) -> UsageError:
     """Typer's own words, with its suggestions as our hint."""
     message, hint = error.format_message(), None
     options = getattr(error, "possibilities", None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.endpoints.checks import one_of, positive, require
 from thalweg.errors import GraphError, Where, hide
+from thalweg.extras import extra
 from thalweg.ir.endpoints import POSITION_COLUMNS, SinkEndpoint, SinkSite, Target
 from thalweg.ir.secret import Secret
 from thalweg.ir.types import TupleType
@@ -111,13 +112,15 @@ def fits(name: str) -> bool:
 
 def _shown(dsn: Secret) -> str:
     """Which server and database, without who connects and how."""
-    psycopg = driver()
+    where = call_place(user_frame())
+    with extra("postgres", "tw.postgres", where):
+        psycopg = driver()
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn.reveal())
     except psycopg.ProgrammingError:  # its text shows parts of the string, and with bad luck the password
         raise GraphError(
             "postgres: the connection string cannot be read",
-            where=call_place(user_frame()),
+            where=where,
             expected="postgresql://user:password@host:port/database, or host=… port=… dbname=… user=… password=…",
             hint="characters like @ : / in a password are written as %40 %3A %2F in a URL",
         ) from None

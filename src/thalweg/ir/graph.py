@@ -69,12 +69,11 @@ class LogicalGraph:
     @cached_property
     def reaches(self) -> Mapping[str, frozenset[str]]:
         """For each operator the operators that its tuples can reach, itself included."""
-        import networkx as nx  # here, because workers load this module and never ask
-
-        digraph = nx.DiGraph()
-        digraph.add_nodes_from(o.name for o in self.operators)
-        digraph.add_edges_from((s.operator, o.name) for o in self.operators for s in o.inputs)
-        return {name: frozenset(nx.descendants(digraph, name) | {name}) for name in digraph}
+        reached: dict[str, set[str]] = {o.name: {o.name} for o in self.operators}
+        for operator in reversed(self.operators):  # declaration order is topological
+            for stream in operator.inputs:
+                reached[stream.operator] |= reached[operator.name]
+        return {name: frozenset(names) for name, names in reached.items()}
 
     @cached_property
     def depth_first_rank(self) -> Mapping[str, int]:

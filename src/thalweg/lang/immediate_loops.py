@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-
-import networkx as nx
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 
 from thalweg.endpoints.feed import Feed
 from thalweg.errors import GraphError
@@ -25,12 +26,14 @@ def fold_loops(operators: tuple[Operator, ...], immediate: frozenset[str]) -> tu
 
 
 def _folded(operators: tuple[Operator, ...], name: str) -> tuple[Operator, ...]:
-    digraph = nx.DiGraph()
-    digraph.add_nodes_from(o.name for o in operators)
-    digraph.add_edges_from((s.operator, o.name) for o in operators for s in o.inputs)
     by_name = {o.name: o for o in operators}
+    before = {o.name: [s.operator for s in o.inputs] for o in operators}
+    after: dict[str, list[str]] = {o.name: [] for o in operators}
+    for operator, feeders in before.items():
+        for feeder in feeders:
+            after[feeder].append(operator)
     feed = next(o for o in operators if isinstance(o, ops.Sink) and o.endpoint == Feed(name))
-    between = (nx.descendants(digraph, name) & nx.ancestors(digraph, feed.name)) - {name, feed.name}
+    between = (_reachable(name, after) & _reachable(feed.name, before)) - {name, feed.name}
     types = {StreamRef(o.name, p): t for o in operators for p, t in enumerate(o.outputs)}
     inside = tuple(_by_rows(o, types) for o in operators if o.name in between)
     _check(inside, by_name[name])
@@ -63,12 +66,30 @@ def _behind(operator: Operator, exits: dict[StreamRef, int], loop: str) -> Opera
 
 
 def _in_order(operators: list[Operator], declared: dict[str, int]) -> tuple[Operator, ...]:
-    """Each operator behind those that feed it, otherwise as they were declared."""
-    digraph = nx.DiGraph()
-    digraph.add_nodes_from(o.name for o in operators)
-    digraph.add_edges_from((s.operator, o.name) for o in operators for s in o.inputs)
+    """Each operator after those that feed it, otherwise as they were declared."""
     by_name = {o.name: o for o in operators}
-    return tuple(by_name[n] for n in nx.lexicographical_topological_sort(digraph, key=declared.__getitem__))
+    sorter = TopologicalSorter({o.name: [s.operator for s in o.inputs] for o in operators})
+    sorter.prepare()
+    ready: list[tuple[int, str]] = []
+    ordered: list[Operator] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, (declared[name], name))
+        _, first = heappop(ready)
+        sorter.done(first)
+        ordered.append(by_name[first])
+    return tuple(ordered)
+
+
+def _reachable(start: str, edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """What can be reached from here along the edges, itself included."""
+    found = {start}
+    waiting = [start]
+    while waiting:
+        new = set(edges[waiting.pop()]) - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _by_rows(operator: Operator, types: dict[StreamRef, TupleType]) -> Operator:

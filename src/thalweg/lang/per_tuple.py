@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError
+from thalweg.extras import extra
 from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.operators import Function, StreamRef
@@ -112,6 +113,9 @@ def map_batches(
     policy, letters = site.policy(on_error)
     if library not in ("arrow", "polars"):
         raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
+    if library == "polars":
+        with extra("polars", 'map_batches(…, library="polars")', site.where):
+            import polars  # noqa: F401
     read = Function(function, site.where, None, "it takes whole batches")
     operator = ops.MapBatches(
         name=site.name,

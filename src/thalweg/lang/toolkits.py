@@ -6,13 +6,14 @@ when it is first used; what it offers are functions, usually composites, from st
 
 from __future__ import annotations
 
-import importlib.metadata
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, did_you_mean
 from thalweg.ir.user_calls import call_place, user_frame
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "thalweg.toolkits"
 
@@ -52,8 +53,10 @@ class Toolkit:
 
 def installed() -> list[Toolkit]:
     """All toolkits, by name; two packages may claim one name."""
+    from importlib.metadata import entry_points  # here: it loads Python's parser of mails
+
     found: dict[tuple[str, str, str], Toolkit] = {}
-    for entry in importlib.metadata.entry_points(group=GROUP):
+    for entry in entry_points(group=GROUP):
         package = entry.dist.name if entry.dist else "an unknown package"
         version = entry.dist.version if entry.dist else "?"
         # A folder may stand twice on the path.

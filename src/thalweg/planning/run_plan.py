@@ -6,15 +6,17 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from thalweg.engine.storage.manifest import Manifest
 from thalweg.errors import PlanError, ThalwegWarning
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import OPEN, PhysicalPlan
 from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, Assign, Balance, Loads
 from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import Observer, make_plan
-from thalweg.planning.measure_keys import measure_keys
+
+if TYPE_CHECKING:
+    from thalweg.engine.storage.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ def plan_run(
         _note("--balance changes nothing: no operator keeps state by key")
     elif balance:
         buckets = buckets or BALANCED_BUCKETS_PER_CHANNEL * degree
+        from thalweg.planning.measure_keys import measure_keys  # here: it runs the local engine
+
         loads = measure_keys(graph, buckets)
         if not any(map(any, loads.at.values())):
             _note("--balance changes nothing: there is no input yet from which keys could be counted")
@@ -66,7 +70,11 @@ def plan_run(
 
 def _manifest(checkpoint: Path | None) -> Manifest | None:
     file = None if checkpoint is None else checkpoint / "manifest.json"
-    return Manifest.from_json(file.read_bytes()) if file is not None and file.is_file() else None
+    if file is None or not file.is_file():
+        return None
+    from thalweg.engine.storage.manifest import Manifest  # here: a plan without a checkpoint needs no engine
+
+    return Manifest.from_json(file.read_bytes())
 
 
 def _note(text: str) -> None:

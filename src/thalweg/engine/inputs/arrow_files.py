@@ -33,7 +33,10 @@ def _is_file_format(file: pa.NativeFile) -> bool:
 def count_arrow_rows(path: str) -> int:
     with _opened(path) as file:
         if _is_file_format(file):
-            return int(pa.ipc.open_file(file).count_rows())
+            one = [0] if pa.ipc.open_file(file).schema.names else []  # those of a compressed file are decompressed
+            file.seek(0)
+            reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=one))
+            return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
         return sum(batch.num_rows for batch in pa.ipc.open_stream(file))
 
 

@@ -7,8 +7,7 @@ import pickle
 import traceback
 from typing import Any
 
-from pyspark import cloudpickle
-
+from thalweg.engine.core.user_modules import pickled
 from thalweg.engine.local.messages import Load, Message
 from thalweg.engine.storage.error_documents import from_document, to_document
 from thalweg.errors import EngineError, ThalwegError
@@ -29,9 +28,9 @@ class _Pickler(pickle.Pickler):
 def _pickled(error: BaseException) -> bytes:
     """An exception of the user's own may have no way back; then its text goes."""
     try:
-        data = cloudpickle.dumps(error)
+        data = pickled(error)
         if isinstance(pickle.loads(data), BaseException):
-            return bytes(data)
+            return data
     except Exception as problem:  # whatever its class does when it is copied
         return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", f"{type(problem).__name__}: {problem}"))
     return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", "its copy is no exception"))
@@ -51,7 +50,7 @@ def _again(data: bytes, told: str) -> BaseException:
 
 def dumps(message: Message) -> bytes:
     if isinstance(message, Load):
-        return bytes(cloudpickle.dumps(message))  # with the user's functions
+        return pickled(message)  # with the user's functions
     out = io.BytesIO()
     _Pickler(out, protocol=5).dump(message)
     return out.getvalue()

@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from thalweg.engine.core.user_modules import register_modules
 from thalweg.engine.spark.archive import mapping_options
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.jvm_output import quiet
@@ -28,7 +29,14 @@ _PACKAGES_HINT = (
     "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
 )
 
-# Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md.
+# Ten times the JVM's own thresholds. Below them a start compiles thousands of methods anew, with an optimizing
+# compiler, that it will not run often enough to gain by that. A long run gets the same code, some epochs later.
+_COMPILE_LATE = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
+    "-XX:Tier4BackEdgeThreshold=400000 -XX:+IgnoreUnrecognizedVMOptions"
+)
+
+# Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md, docs/decisions/0039-start-on-spark.md.
 STATIC: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -37,7 +45,7 @@ STATIC: Mapping[str, str] = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.spill.compress": "false",
     "spark.sql.warehouse.dir": "/tmp/thalweg-warehouse",  # never used; the default would litter the user's folder
-    JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+    JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')} {_COMPILE_LATE}",
 }
 
 # Set for the session of a query.
@@ -82,6 +90,7 @@ def _running() -> SparkSession | None:
 
 def query_session(spark: SparkSession, conf: Mapping[str, str], channels: int) -> SparkSession:
     """A session for one query, with the settings that it needs; the user's own session keeps its own."""
+    register_modules()
     session = spark.newSession()
     for key, value in {**RUNTIME, "spark.sql.shuffle.partitions": str(channels), **_settable(session, conf)}.items():
         with refusals(f"Spark refuses the setting {key}"):
