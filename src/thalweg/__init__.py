@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.errors import ThalwegError, ThalwegWarning
 from thalweg.ir.logic import Logic as Operator
-from thalweg.lang import agg, toolkits, window
+from thalweg.lang import agg, embedding, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
 from thalweg.lang.databases import postgres
@@ -18,6 +18,7 @@ from thalweg.lang.tuples import Tuple, concat
 
 if TYPE_CHECKING:
     from thalweg.api import run
+    from thalweg.lang.embedding import Embedding
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,15 @@ __all__ = [
     "toolkits",
     "window",
 ]
+
+
+def _embedding() -> "Embedding":
+    from thalweg import embed  # loaded when used, like `run`
+
+    return embed
+
+
+embedding.provide(_embedding)
 
 
 def __getattr__(name: str) -> object:

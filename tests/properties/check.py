@@ -19,7 +19,7 @@ from thalweg.engine.storage.report import carries_marks
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame, decode, encode
@@ -46,7 +46,7 @@ class Prepared:
     case: Case
     graph: LogicalGraph
     epochs: list[Epoch]
-    plan: PhysicalPlan
+    plan: Plan
     folder: Path = field(repr=False)
 
     def describe(self) -> str:
@@ -86,7 +86,7 @@ def _sent(parcel: Parcel) -> Parcel:
     return Parcel(parcel.channel, parcel.wire, decode(encode(parcel.frame)))
 
 
-def run_local(plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
+def run_local(plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
     return run_engine((BytesEngine if through_bytes else LocalEngine)(plan), epochs)
 
 

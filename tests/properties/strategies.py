@@ -30,10 +30,10 @@ from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
-from thalweg.optimize.balance import Assign
-from thalweg.optimize.fuse import Fuse
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS, Plan
+from thalweg.optimize.choose_degrees import asked_degrees
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held
 
 Row = tuple[int, int, float, float, str, str, bool]
 Files = tuple[tuple[Row, ...], ...]
@@ -84,16 +84,14 @@ class PlanChoice:
     tables: tuple[int, ...] = ()  # the channels of buckets, over and over; none: no tables
     tables_differ: bool = False  # from operator to operator
 
-    def assign(self, degrees: Mapping[str, int], buckets: int) -> Assign | None:
+    def tables_of(self, degrees: Mapping[str, int], buckets: int) -> dict[str, tuple[int, ...]]:
         if not self.tables:
-            return None
+            return {}
         shifts = {name: index if self.tables_differ else 0 for index, name in enumerate(degrees)}
-        return Assign(
-            {
-                name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
-                for name, degree in degrees.items()
-            }
-        )
+        return {
+            name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
+            for name, degree in degrees.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -136,22 +134,24 @@ class Case:
         spool_items(graph.sources, folder / "spool", rows_per_file=5)
         return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
 
-    def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> PhysicalPlan:
+    def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> Plan:
         hinted = replace(graph, hints=control.hints(graph, self.choice.control))
         try:
             return self._plan(hinted, routes)
         except HintError:  # the user may ask for a PE that cannot be
             return self._plan(graph, routes)
 
-    def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> PhysicalPlan:
+    def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> Plan:
         choice = self.choice
+        asked = asked_degrees(graph, choice.rules)
         degrees = {
             o.name: choice.degrees[index % len(choice.degrees)] if o.key else 1
             for index, o in enumerate(graph.stateful)
+            if o.name not in asked
         }
-        fuse: str | Fuse = choice.fusion
+        fuse: str | dict[str, str] = choice.fusion
         if fuse not in ("all", "none"):
-            fuse = Fuse({o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)})
+            fuse = {o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)}
         buckets = max([*choice.degrees, *(hint.degree or 1 for hint in graph.hints.values())]) + choice.more_buckets
         degree = choice.degrees[0] if choice.uniform else degrees
         return make_plan(
@@ -161,8 +161,7 @@ class Case:
             buckets=buckets,
             frame_rows=choice.frame_rows,
             rules=choice.rules,
-            routes=routes,
-            routing=choice.assign(degrees, buckets),
+            held=Held(routes=routes, tables=choice.tables_of(degrees, buckets)),
         )
 
     def __repr__(self) -> str:

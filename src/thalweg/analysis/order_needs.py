@@ -29,6 +29,10 @@ def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
 
 def ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
     """The sinks to which order is owed: those of unordered streams only if a replay must repeat it."""
+    return graph.analyses.once(_ordered_sinks)
+
+
+def _ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
     free = unordered_streams(graph)
     return frozenset(s.name for s in graph.sinks if isinstance(s.endpoint, PLACED) or s.inputs[0] not in free)
 

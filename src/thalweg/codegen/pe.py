@@ -14,6 +14,7 @@ from thalweg.analysis.order import OrderLayout, order_layout
 from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.expressions import Writer
 from thalweg.ir.expr import Attr, Expr, Record, text
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import (
     Aggregate,
     EventTime,
@@ -33,7 +34,7 @@ from thalweg.ir.operators import (
     StreamRef,
     Union,
 )
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.runtime.program import Program
 
 _IMPORTS = """\
@@ -47,18 +48,18 @@ from thalweg.runtime import cpython_operations as by_value
 """
 
 
-def compile_plan(plan: PhysicalPlan) -> tuple[tuple[Program, ...], ...]:
+def compile_plan(plan: Plan) -> tuple[tuple[Program, ...], ...]:
     """The programs of a plan, by stage and PE, for one start."""
     facts = _Facts(plan, order_layout(plan.graph), live_attributes(plan.graph), uuid.uuid4().hex)
     return tuple(
         tuple(_compile(facts, (s, p), pe.operators) for p, pe in enumerate(stage.pes))
-        for s, stage in enumerate(plan.stages)
+        for s, stage in enumerate(layout(plan).stages)
     )
 
 
 @dataclass(frozen=True)
 class _Facts:
-    plan: PhysicalPlan
+    plan: Plan
     layout: OrderLayout
     live: Mapping[StreamRef, tuple[str, ...]]
     start: str
@@ -85,10 +86,10 @@ def _compile(facts: _Facts, place: tuple[int, int], names: tuple[str, ...]) -> P
             j.name: tuple((n, t) for n, t in graph.type_of(j.inputs[1]).attributes if n in _kept(facts, j))
             for j in joins
         },
-        consumes=plan.wires_into(place),
-        forwards=plan.wires_beyond(place),
-        routes={w.index: w.route for w in plan.wires},
-        wire_columns={w.index: facts.live[w.stream] for w in plan.wires},
+        consumes=layout(plan).wires_into(place),
+        forwards=layout(plan).wires_beyond(place),
+        routes={w.index: w.route for w in layout(plan).wires},
+        wire_columns={w.index: facts.live[w.stream] for w in layout(plan).wires},
         buckets=plan.buckets,
         frame_rows=plan.frame_rows,
         fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
@@ -114,7 +115,7 @@ class _Module:
     def source(self, title: str, operators: list[Operator]) -> str:
         for operator in operators:
             self._identify(operator)
-        sent = {wire.stream for wire in self.facts.plan.wires}
+        sent = {wire.stream for wire in layout(self.facts.plan).wires}
         found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent)
         chains = {chain[-1].name: chain for chain in found}
         inside = {operator.name for chain in found for operator in chain[:-1]}
@@ -140,14 +141,18 @@ class _Module:
         return self.names[stream.operator] + (f"[{stream.port}]" if ports > 1 else "")
 
     def _input(self, operator: Operator, port: int) -> str:
-        wire = self.facts.plan.wire_of.get((operator.name, port))
+        wire = layout(self.facts.plan).wire_of.get((operator.name, port))
         frame = self._stream(operator.inputs[port]) if wire is None else f"inputs.get({wire.index})"
         branch = self.facts.layout.branch.get((operator.name, port))
         return frame if branch is None else f"pe.branch({frame}, {branch})"
 
     def _emits(self, operator: Operator) -> list[str]:
         streams = [StreamRef(operator.name, port) for port in range(len(operator.outputs))]
-        return [f"pe.emit({w.index}, {self._stream(w.stream)})" for w in self.facts.plan.wires if w.stream in streams]
+        return [
+            f"pe.emit({w.index}, {self._stream(w.stream)})"
+            for w in layout(self.facts.plan).wires
+            if w.stream in streams
+        ]
 
     def _one(self, operator: Operator) -> list[str]:
         counted = f"pe.count({operator.name!r}, {self.names[operator.name]})"

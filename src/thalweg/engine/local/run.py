@@ -18,17 +18,17 @@ from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.sinks.writers import write_epoch
 from thalweg.engine.storage.checkpoint import EpochReport, LocalState
 from thalweg.engine.storage.report import Tally, operator_counts, pe_times
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 
-def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
+def _engine(plan: Plan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
     """A process for each channel, where there are several."""
     if plan.channels == 1 or options.in_process:
         return LocalEngine(plan, state)
     return ParallelEngine(plan, state)
 
 
-def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+def run_local(plan: Plan, options: RunOptions, watch: Watch) -> RunResult:
     """Epoch after epoch: state first, then sinks, then the commit; whatever was not committed is run again."""
     check_without_spark(plan.graph)
     started = time.monotonic()

@@ -21,7 +21,8 @@ from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.local.buckets import Buckets, EpochBuckets
 from thalweg.engine.storage.log import Epoch
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import gather
 from thalweg.runtime.pe_counts import Counts
@@ -31,7 +32,7 @@ from thalweg.runtime.records import close_resources
 class LocalEngine:
     """A plan at work. `state` is everything it remembers: (stage, channel) to buckets."""
 
-    def __init__(self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
+    def __init__(self, plan: Plan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
         self.plan = plan
         self.programs = compile_plan(plan)
         live = live_attributes(plan.graph)
@@ -55,7 +56,7 @@ class LocalEngine:
         for place, store in stores.items():
             self.state.setdefault(place, {}).update(store.written)
         self.counts = passed.counts
-        wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
+        wires = {sink.name: layout(self.plan).sink_wire(sink).index for sink in self.plan.graph.sinks}
         return {
             name: gather([p.frame for p in parcels if p.wire == wire], ordered=name in self.ordered)
             for name, wire in wires.items()

@@ -41,7 +41,8 @@ from thalweg.engine.storage.report import Tally, operator_counts, pe_times
 from thalweg.errors import ThalwegError
 from thalweg.ir.endpoints import SPOOLED, Beacon
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.ir.row_endpoints import ROWS
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import gather
@@ -49,7 +50,7 @@ from thalweg.runtime.order import gather
 _POLL_S = 0.05
 
 
-def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
+def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
@@ -96,7 +97,7 @@ def all_feeding(
         yield check_all
 
 
-def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+def start_query(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened) -> StreamingQuery:
     frames = frames_of(spark, plan, options, run)
     writer = frames.writeStream.foreachBatch(EpochWriter.make(plan, run.checkpoint.folder, run.manifest.first_epoch))
     writer = writer.option("checkpointLocation", str(run.checkpoint.spark)).queryName(plan.graph.name)
@@ -105,7 +106,7 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     return writer.trigger(availableNow=True).start()
 
 
-def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
+def frames_of(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened) -> DataFrame:
     """The frames behind the last stage, epoch by epoch."""
     programs = compile_plan(plan)
     labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
@@ -145,12 +146,12 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
 class EpochWriter:
     """What happens with an epoch's frames in the driver: merge, write, report. It remembers nothing between epochs."""
 
-    plan: PhysicalPlan
+    plan: Plan
     folder: Path
     started: float
 
     @staticmethod
-    def make(plan: PhysicalPlan, folder: Path, first_epoch: int) -> Any:
+    def make(plan: Plan, folder: Path, first_epoch: int) -> Any:
         """Spark's batches count from 0 in every checkpoint; epochs go on where the migrated one stood."""
         writer = EpochWriter(plan, folder, time.time())
         return lambda rows, batch: writer.write(rows, first_epoch + batch)
@@ -190,7 +191,7 @@ class EpochWriter:
             ordered = ordered_sinks(self.plan.graph)
             for sink in self.plan.graph.sinks:
                 with sinks_laps.part(sink.name):
-                    arrived = frames.get(self.plan.sink_wire(sink).index, [])
+                    arrived = frames.get(layout(self.plan).sink_wire(sink).index, [])
                     merged[sink.name] = gather(arrived, ordered=sink.name in ordered)
             out = write_epoch(timed(sinks, sinks_laps), number, merged, final=epoch.final)
         seconds = time.time() - self._began(checkpoint, number)
