@@ -28,7 +28,7 @@ from thalweg.engine.inputs.readers import InputReader
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.sinks.writers import tuples_of
 from thalweg.engine.storage.log import InputLog, Piece
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_arrow
 from thalweg.runtime.frame import Frame
@@ -54,7 +54,7 @@ class Local:
     """Thalweg's local engine over an input log that was cut before: kernels, state and order, no sink, no commit."""
 
     def __init__(self, folder: Path, log: Path, last: int | None, epoch_rows: int) -> None:
-        self.plan: PhysicalPlan = make_plan(bargains.make_app(folder, last, tw.collect()).graph(), degree=1)
+        self.plan: Plan = make_plan(bargains.make_app(folder, last, tw.collect()).graph(), degree=1)
         self.log = InputLog(log)
         cutter = EpochCutter(self.plan.graph.sources, self.log, epoch_rows)
         while cutter.next_epoch(closing=True) is not None:

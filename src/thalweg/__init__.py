@@ -3,7 +3,9 @@
 Its names are loaded when they are used: a worker needs no language, a graph no engine, and `thalweg --help` neither.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from thalweg.lang.embedding_loader import provide
 
 __version__ = "0.1.0"
 
@@ -28,3 +30,12 @@ else:
 
     def __dir__() -> list[str]:
         return __getattr__("__all__")
+
+
+def _embedding() -> Any:
+    from thalweg import embed
+
+    return embed
+
+
+provide(_embedding)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch
 from thalweg.engine.local.run import run_local
 from thalweg.errors import GraphError, PlanError, did_you_mean
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
+from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value, with_params
-from thalweg.planning.run_plan import plan_run
+from thalweg.optimize.request import PlanRequest
+from thalweg.planning.run_plan import closed, plan_run
 
 
 def run(
     app: App,
     *,
     engine: str = "spark",
-    degree: int = 1,
-    buckets: int | None = None,
-    balance: bool = False,
-    fuse: str = "all",
     checkpoint: str | Path | None = None,
     follow: bool = False,
     max_tuples_per_epoch: int = DEFAULT_MAX_TUPLES,
@@ -31,12 +30,14 @@ def run(
     conf: Mapping[str, str] | None = None,
     keep_epochs: int | None = None,
     params: Mapping[str, object] | None = None,
+    **options: Unpack[PlanOptions],
 ) -> RunResult:
     """Run an application from a program of your own; `thalweg run` does the same from the shell.
 
-    With `params` the application's module is executed again, with these values. `balance` spreads keys over
-    the channels by how often they occur in a sample of the input.
+    With `params` the application's module is executed again, with these values. The other options are those of
+    `PlanRequest`: degree, fuse, buckets, balance, rules, frame_rows and plan.
     """
+    request = PlanRequest.of(**options)
     if is_loading():
         raise GraphError(
             "the application is run while its module is loaded",
@@ -44,7 +45,7 @@ def run(
             hint='put the call of tw.run behind `if __name__ == "__main__":`',
         )
     app = with_params(app, params) if params else by_value(app)
-    options = RunOptions(
+    run_options = RunOptions(
         checkpoint=Path(checkpoint) if checkpoint is not None else None,
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
@@ -53,10 +54,8 @@ def run(
         conf=conf or {},
         keep_epochs=keep_epochs,
     )
-    planned = plan_run(
-        app.graph(), degree=degree, fuse=fuse, buckets=buckets, balance=balance, checkpoint=options.checkpoint
-    )
-    return run_plan(planned.plan, engine, options)
+    planned = plan_run(app.graph(), request, run_options.checkpoint)
+    return run_plan(planned.plan, engine, run_options)
 
 
 ENGINES = ("spark", "local")
@@ -68,10 +67,9 @@ def check_engine(engine: str) -> None:
         raise PlanError("unknown engine", expected=" or ".join(ENGINES), found=engine, hint=hint)
 
 
-def run_plan(plan: PhysicalPlan, engine: str, options: RunOptions, watch: Watch = lambda report: None) -> RunResult:
+def run_plan(plan: Plan, engine: str, options: RunOptions, watch: Watch = lambda report: None) -> RunResult:
     check_engine(engine)
-    if plan.is_open:
-        raise PlanError("the plan has open degrees", expected="a degree for each region", hint="--degree N")
+    closed(plan)
     if engine == "local":
         return run_local(plan, options, watch)
     from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second

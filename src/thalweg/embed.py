@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,13 +12,13 @@ from thalweg.engine.spark.running import SparkRunning
 from thalweg.engine.spark.table import stream_table
 from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
 from thalweg.lang.embedding import Running
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
-from thalweg.optimize.passes import read_plan
-from thalweg.planning.run_plan import plan_run
+from thalweg.optimize.request import PlanRequest
+from thalweg.planning.run_plan import closed, plan_run
 
 
 def start(
@@ -25,25 +26,24 @@ def start(
     spark: SparkSession,
     *,
     checkpoint: str | Path | None,
-    degree: int,
-    fuse: str,
-    plan: str | Path | None,
     follow: bool,
     max_tuples_per_epoch: int,
     overwrite: bool,
     keep_epochs: int | None,
+    **options: Unpack[PlanOptions],
 ) -> Running:
     _check(app, spark)
+    request = PlanRequest.of(**options)
     folder = None if checkpoint is None else Path(checkpoint)
-    made = _plan(by_value(app).graph(), degree, fuse, plan, folder)
-    options = RunOptions(
+    planned = plan_run(by_value(app).graph(), request, folder)
+    run_options = RunOptions(
         checkpoint=folder,
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
         overwrite=overwrite,
         keep_epochs=keep_epochs,
     )
-    return SparkRunning(made, options, spark)
+    return SparkRunning(closed(planned.plan), run_options, spark)
 
 
 def to_dataframe(
@@ -52,24 +52,15 @@ def to_dataframe(
     spark: SparkSession,
     *,
     checkpoint: str | Path,
-    degree: int,
-    fuse: str,
     follow: bool,
     max_tuples_per_epoch: int,
+    **options: Unpack[PlanOptions],
 ) -> DataFrame:
     _check(app, spark)
+    request = PlanRequest.of(**options)
     by_value(app)
-    options = RunOptions(checkpoint=Path(checkpoint), follow=follow, max_tuples_per_epoch=max_tuples_per_epoch)
-    return stream_table(spark, _plan(graph, degree, fuse, None, Path(checkpoint)), options)
-
-
-def _plan(
-    graph: LogicalGraph, degree: int, fuse: str, plan: str | Path | None, checkpoint: Path | None
-) -> PhysicalPlan:
-    if plan is None:
-        return plan_run(graph, degree=degree, fuse=fuse, checkpoint=checkpoint).plan
-    text = plan.read_text() if isinstance(plan, Path) else plan
-    return read_plan(text, graph, degree)
+    run_options = RunOptions(checkpoint=Path(checkpoint), follow=follow, max_tuples_per_epoch=max_tuples_per_epoch)
+    return stream_table(spark, closed(plan_run(graph, request, Path(checkpoint)).plan), run_options)
 
 
 def _check(app: App, spark: object) -> None:

@@ -11,10 +11,12 @@ from thalweg.analysis.order import order_layout
 from thalweg.analysis.show_regions import order_text, regions_json, regions_text
 from thalweg.analysis.source_predicates import wanted
 from thalweg.errors import Where
+from thalweg.ir.diff import Difference
 from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Calling, Operator, Source
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import plan_as_json, print_plan
 from thalweg.optimize.passes import Step
 
@@ -32,7 +34,7 @@ def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     return False, f"the sources {names} are interleaved epoch by epoch"
 
 
-def explain(plan: PhysicalPlan, rules: str = "thalweg") -> str:
+def explain(plan: Plan, rules: str = "thalweg") -> str:
     """Text for people."""
     graph = plan.graph
     width = max(len(o.name) for o in graph.operators)
@@ -41,9 +43,9 @@ def explain(plan: PhysicalPlan, rules: str = "thalweg") -> str:
     lines += ["operators"]
     lines += [f"  {o.name:<{width}}  {_describe(graph, o)}" for o in graph.operators]
     lines += ["", *regions_text(plan, rules), "", *print_plan(plan).rstrip().splitlines(), ""]
-    lines += ["exchanges carry"] if plan.wires else []
-    lines += [f"  {_wire(plan, index)}" for index in range(len(plan.wires))]
-    lines += ["", *order_text(plan)] if plan.wires else []
+    lines += ["exchanges carry"] if layout(plan).wires else []
+    lines += [f"  {_wire(plan, index)}" for index in range(len(layout(plan).wires))]
+    lines += ["", *order_text(plan)] if layout(plan).wires else []
     invariant, reason = cut_invariance(graph)
     lines += [
         "",
@@ -53,17 +55,31 @@ def explain(plan: PhysicalPlan, rules: str = "thalweg") -> str:
 
 
 def explain_steps(steps: Sequence[Step]) -> str:
-    """The plan after each pass, or that it did not change."""
-    parts = [f"{s.name}: {'unchanged' if not s.changed else ''}".strip() + _indented(s) for s in steps]
-    return "plan after each pass\n\n" + "\n\n".join(parts) + "\n"
+    """The plan with which the passes begin, then how long each took and what it changed."""
+    lines = ["passes", "", "begin", *(f"  {line}" for line in print_plan(steps[0].after).splitlines())]
+    for step in steps[1:]:
+        lines += ["", f"{step.name}: {1000 * step.seconds:.1f} ms" + ("" if step.changed else ", unchanged")]
+        lines += [f"  {one}" for one in step.differences]
+    return "\n".join(lines) + "\n"
 
 
-def _indented(step: Step) -> str:
-    return "".join(f"\n  {line}" for line in print_plan(step.after).splitlines()) if step.changed else ""
+def explain_diff(differences: Sequence[Difference], before: object) -> str:
+    """What changes from the plan of a file to this one."""
+    lines = [f"  {one}" for one in differences] or ["  nothing"]
+    return "\n".join([f"what changes from {before}", *lines]) + "\n"
 
 
 def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    return [{"pass": s.name, "changed": s.changed, "plan": plan_as_json(s.after)} for s in steps]
+    return [
+        {
+            "pass": s.name,
+            "changed": s.changed,
+            "seconds": s.seconds,
+            "diff": [one.as_json() for one in s.differences],
+            "plan": plan_as_json(s.after),
+        }
+        for s in steps
+    ]
 
 
 def _describe(graph: LogicalGraph, operator: Operator) -> str:
@@ -99,8 +115,8 @@ def _reads(graph: LogicalGraph, source: Source) -> str:
     return f"reads {names}" + (f" where {text(needed)}" if needed is not None else "")
 
 
-def _wire(plan: PhysicalPlan, index: int) -> str:
-    wire = plan.wires[index]
+def _wire(plan: Plan, index: int) -> str:
+    wire = layout(plan).wires[index]
     live = live_attributes(plan.graph)[wire.stream]
     everything = plan.graph.type_of(wire.stream).names
     dropped = [n for n in everything if n not in live]
@@ -110,7 +126,7 @@ def _wire(plan: PhysicalPlan, index: int) -> str:
     return shown + (f"; dropped: {', '.join(dropped)}" if dropped else "")
 
 
-def explain_json(plan: PhysicalPlan, rules: str = "thalweg") -> Mapping[str, Any]:
+def explain_json(plan: Plan, rules: str = "thalweg") -> Mapping[str, Any]:
     """The same for tools."""
     graph = plan.graph
     invariant, reason = cut_invariance(graph)

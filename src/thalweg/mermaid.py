@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator, Sink, Source
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 
-def mermaid(plan: PhysicalPlan) -> str:
+def mermaid(plan: Plan) -> str:
     """Text for a Markdown file or a viewer: ``` ```mermaid ```."""
     graph = plan.graph
     ids = {o.name: f"o{i}" for i, o in enumerate(graph.operators)}
     lines = ["flowchart LR"]
-    for s, stage in enumerate(plan.stages):
+    for s, stage in enumerate(layout(plan).stages):
         lines.append(f'  subgraph s{s}["stage {s}"]')
         for p, pe in enumerate(stage.pes):
             lines.append(f'    subgraph s{s}p{p}["pe {s}.{p}"]')
@@ -21,7 +22,7 @@ def mermaid(plan: PhysicalPlan) -> str:
     lines += [f"  {ids[sink.name]}{_shape(sink, plan)}" for sink in graph.sinks]
     for operator in graph.operators:
         for port, stream in enumerate(operator.inputs):
-            wire = plan.wire_of.get((operator.name, port))
+            wire = layout(plan).wire_of.get((operator.name, port))
             port_text = f"port {stream.port}" if stream.port else ""
             crosses = wire is not None and wire.route.key is not None
             words = [text for text in (port_text, str(wire.route) if wire and crosses else "") if text]
@@ -31,7 +32,7 @@ def mermaid(plan: PhysicalPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shape(operator: Operator, plan: PhysicalPlan) -> str:
+def _shape(operator: Operator, plan: Plan) -> str:
     """Sources and sinks are rounded, state is a cylinder, the rest are boxes."""
     title = _text(operator.name)
     if operator.kind != operator.name:

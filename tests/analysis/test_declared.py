@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import thalweg as tw
-from thalweg import embed
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.safety import check_safety
 from thalweg.errors import GraphError, ThalwegWarning
@@ -213,9 +212,9 @@ def test_a_plan_of_ones_own_is_no_way_out() -> None:
     """As `app.start(plan=…)` takes it."""
     safe = graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op"))
     text = print_plan(make_plan(safe))
-    assert embed._plan(safe, 1, "all", text, None) == make_plan(safe)
+    assert make_plan(safe, plan=text) == make_plan(safe)
     with pytest.raises(GraphError, match="keeps state that no checkpoint holds"):
-        embed._plan(graph(lambda s: s.map(cached, Out, name="op")), 1, "all", text, None)
+        make_plan(graph(lambda s: s.map(cached, Out, name="op")), plan=text)
 
 
 def test_a_declaration_is_the_way_out() -> None:

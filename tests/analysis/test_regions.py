@@ -14,9 +14,10 @@ from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.regions import form_regions
 from thalweg.errors import GraphError, HintError, PlanError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import OPEN
+from thalweg.ir.layout import layout
 from thalweg.ir.text import print_plan
-from thalweg.optimize.passes import close_degrees, make_plan
+from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held
 
 
 class Row(tw.Tuple):
@@ -162,16 +163,15 @@ def test_compatible_keys_share_a_region_and_a_route() -> None:
     graph = app.graph()
     assert shown(graph) == [("rows", ""), ("fine coarse", "k")]
     assert print_plan(make_plan(graph, degree=4)).splitlines()[1:] == [
-        "stage 0",
-        "  pe rows",
-        "stage 1  # exchange: rows by k over 4",
-        "  pe fine coarse",
-        "degree rows=4 fine=4 coarse=4",
-        "key fine=k",
+        "# stage 0",
+        "rows    degree=4",
+        "# stage 1: exchange rows by k over 4",
+        "fine    degree=4 key=k group=1",
+        "coarse  degree=4 key=k group=1",
     ]
-    whole = make_plan(graph, degree=4, routes={})  # as states were written before
-    assert len(whole.stages) == 3
-    assert not whole.keys
+    whole = make_plan(graph, degree=4, held=Held(routes={}))  # as states were written before
+    assert len(layout(whole).stages) == 3
+    assert whole.decisions["fine"].key == ("k", "n")
 
 
 def test_a_renamed_key_is_followed() -> None:
@@ -181,7 +181,7 @@ def test_a_renamed_key_is_followed() -> None:
     renamed.aggregate(window.running(by="who"), who=agg.any("who"), v=agg.sum("v"), name="second").sink(tw.collect())
     graph = app.graph()
     assert shown(graph) == [("rows", ""), ("first renamed second", "k")]
-    assert len(make_plan(graph, degree=2).stages) == 2
+    assert len(layout(make_plan(graph, degree=2)).stages) == 2
 
 
 def test_a_changed_key_is_not() -> None:
@@ -190,7 +190,7 @@ def test_a_changed_key_is_not() -> None:
     changed.aggregate(window.running(by="k"), k=agg.any("k"), total=agg.sum("v"), name="second").sink(tw.collect())
     graph = app.graph()
     assert shown(graph) == [("rows", ""), ("first changed", "k"), ("second", "k")]
-    assert len(make_plan(graph, degree=2).stages) == 3
+    assert len(layout(make_plan(graph, degree=2)).stages) == 3
 
 
 def test_fan_out_many_tuples_and_joins_inside_a_region() -> None:
@@ -203,7 +203,7 @@ def test_fan_out_many_tuples_and_joins_inside_a_region() -> None:
     both.join(right, window.last(1, by="k"), on="k", name="joined").sink(tw.collect(), name="out")
     graph = app.graph()
     assert shown(graph) == [("rows", ""), ("sums many few both", "k"), ("right right_side joined", "k")]
-    assert [len(stage.pes) for stage in make_plan(graph, degree=2).stages] == [1, 1]
+    assert [len(stage.pes) for stage in layout(make_plan(graph, degree=2)).stages] == [1, 1]
 
 
 def test_what_may_keep_state_is_left_alone() -> None:
@@ -212,8 +212,8 @@ def test_what_may_keep_state_is_left_alone() -> None:
     graph = unknown()
     assert shown(graph) == [("numbers", "")]
     assert why(graph, "odd").startswith("may keep state: ")
-    assert print_plan(make_plan(graph, degree=2)).splitlines()[-1] == "degree numbers=2 odd=1"
-    assert print_plan(make_plan(graph)).splitlines()[-1] == "degree numbers=1"
+    assert print_plan(make_plan(graph, degree=2)).splitlines()[-1] == "odd      degree=1"
+    assert make_plan(graph).degrees == {"numbers": 1}
 
 
 class Doubles(tw.Operator):
@@ -252,7 +252,7 @@ def test_code_that_keeps_nothing_has_no_state() -> None:
     assert why(plan.graph, "totals") == "keeps one state for all tuples"
     assert plan.degrees == {"rows": 3, "totals": 1}
     assert [o.name for o in plan.graph.stateful] == ["totals"]
-    held = make_plan(graph, degree=3, held=("doubled", "totals"))  # as a checkpoint has it
+    held = make_plan(graph, degree=3, held=Held(frozenset(("doubled", "totals"))))  # as a checkpoint has it
     assert [o.name for o in held.graph.stateful] == ["doubled", "totals"]
     assert held.degrees["doubled"] == 1
     assert why(held.graph, "doubled").startswith("keeps nothing, but")
@@ -290,7 +290,7 @@ def test_sequential() -> None:
     assert why(graph, "mapped") == "declared sequential"
     assert why(graph, "behind") == "takes its tuples where they are, behind mapped, which runs in one channel"
     plan = make_plan(graph, degree=4)
-    assert [pe.operators for stage in plan.stages for pe in stage.pes] == [("rows",), ("mapped", "behind")]
+    assert [pe.operators for stage in layout(plan).stages for pe in stage.pes] == [("rows",), ("mapped", "behind")]
     assert plan.degrees == {"rows": 4, "mapped": 1}
 
 
@@ -310,7 +310,7 @@ def test_parallel_by_key() -> None:
     by(cached, "k", name="sums").sink(tw.collect(), name="out")
     graph = app.graph()
     assert shown(graph) == [("rows", ""), ("cached sums", "k")]
-    assert [pe.operators for stage in make_plan(graph, degree=2).stages for pe in stage.pes] == [
+    assert [pe.operators for stage in layout(make_plan(graph, degree=2)).stages for pe in stage.pes] == [
         ("rows",),
         ("cached", "sums"),
     ]
@@ -323,8 +323,12 @@ def test_fuse_with_and_isolate() -> None:
     two.filter(lambda t: t.v > 2, name="three").sink(tw.collect(), name="out")
     one.filter(lambda t: t.v > 3, name="four").fuse_with(one).sink(tw.collect(), name="other")
     graph = app.graph()
-    assert [pe.operators for pe in make_plan(graph).stages[0].pes] == [("rows", "one", "four"), ("two",), ("three",)]
-    assert [pe.operators for pe in make_plan(graph, fuse="none").stages[0].pes] == [
+    assert [pe.operators for pe in layout(make_plan(graph)).stages[0].pes] == [
+        ("rows", "one", "four"),
+        ("two",),
+        ("three",),
+    ]
+    assert [pe.operators for pe in layout(make_plan(graph, fuse="none")).stages[0].pes] == [
         ("rows",),
         ("one", "four"),
         ("two",),
@@ -363,7 +367,7 @@ def test_wishes_that_contradict_each_other() -> None:
 def test_order_of_a_plan_that_is_open() -> None:
     app, source = rows()
     by(source, "k", name="sums").sink(tw.collect(), name="out")
-    (into, out) = edges(make_plan(app.graph(), degree=OPEN))
+    (into, out) = edges(make_plan(app.graph(), degree="open"))
     assert (into.kept, into.paid) == ("each channel's own", "a merge by numbers and pulses")
     assert out.paid.startswith("a merge by")
 
@@ -440,10 +444,10 @@ def test_open_degrees_are_chosen_by_the_run() -> None:
     app, source = rows()
     by(source, "k", name="sums").sink(tw.collect(), name="out")
     graph = app.graph()
-    plan = make_plan(graph, degree=OPEN)
-    assert plan.degrees == {"rows": OPEN, "sums": OPEN}
-    assert close_degrees(plan, 3) == make_plan(graph, degree=3)
-    assert close_degrees(plan, 1) == make_plan(graph)
+    plan = make_plan(graph, degree="open")
+    assert plan.degrees == {"rows": None, "sums": None}
+    assert make_plan(graph, plan=print_plan(plan), degree=3) == make_plan(graph, degree=3)
+    assert make_plan(graph, plan=print_plan(plan)) == make_plan(graph)
 
 
 def test_unknown_rules() -> None:

@@ -18,8 +18,9 @@ from tests.graphs import GRAPHS
 from tests.small import Small, Stop, stop_after, thalweg
 from thalweg.cli.show import epoch_line, progress
 from thalweg.engine.storage.checkpoint import EpochReport
+from thalweg.ir.layout import layout
 from thalweg.mermaid import mermaid
-from thalweg.optimize.passes import Step, make_plan
+from thalweg.optimize.passes import PASSES, Step, make_plan
 from thalweg.runtime.pe import PE
 from thalweg.runtime.turn import Turn
 
@@ -59,7 +60,7 @@ def test_mermaid_has_every_operator_and_stream_once(name: str) -> None:
     lines = text.splitlines()
     assert lines[0] == "flowchart LR"
     assert text.count("subgraph") == text.count("  end\n")
-    assert text.count("subgraph") == len(plan.stages) + sum(len(stage.pes) for stage in plan.stages)
+    assert text.count("subgraph") == len(layout(plan).stages) + sum(len(stage.pes) for stage in layout(plan).stages)
     nodes = re.findall(r"^ +(o\d+)[\[(]", text, re.MULTILINE)
     assert sorted(nodes) == sorted(f"o{i}" for i in range(len(plan.graph.operators)))
     edges = re.findall(r"^  (o\d+) (?:-->|==>)(?:\|\".*\"\|)? (o\d+)$", text, re.MULTILINE)
@@ -73,28 +74,48 @@ def test_mermaid_escapes_names(small: Small) -> None:
     assert '"files"' not in text
 
 
-def test_verbose_shows_the_plan_after_each_pass_or_unchanged(small: Small) -> None:
+def test_verbose_shows_what_each_pass_changed_or_unchanged(small: Small) -> None:
     app = str(small.app())
     text = invoke("explain", app, "--degree", "2", "--verbose")
     assert text.startswith(invoke("explain", app, "--degree", "2"))
-    passes = text.partition("plan after each pass\n")[2]
-    assert re.findall(r"^(\w+):(.*)$", passes, re.MULTILINE) == [
-        *(("begin", ""), ("parallelize", ""), ("choose_degrees", ""), ("fuse", ""))
+    passes = re.sub(r"[\d.]+ ms", "TIME", text.partition("\npasses\n\n")[2])
+    assert re.findall(r"^(\w+)(.*)$", passes, re.MULTILINE) == [
+        *(("begin", ""), ("parallelize", ": TIME"), ("choose_degrees", ": TIME")),
+        *(("balance", ": TIME, unchanged"), ("fuse", ": TIME")),
     ]
+    assert "\nparallelize: TIME\n  degree of ticks 1 -> open\n" in passes
+    assert "\n  degree of vwap open -> 2\n" in passes
+    assert "\n  trades moves from PE 0.1 to PE 0.0\n" in passes
     text = invoke("explain", app, "--fuse", "none", "--verbose")
-    assert "\nfuse: unchanged\n" in text
+    assert re.search(r"\nfuse: [\d.]+ ms, unchanged\n", text)
     said = json.loads(invoke("explain", app, "--fuse", "none", "--verbose", "--json"))
     assert [(p["pass"], p["changed"]) for p in said["passes"]] == [
-        *(("begin", True), ("parallelize", True), ("choose_degrees", True), ("fuse", False))
+        *(("begin", True), ("parallelize", True), ("choose_degrees", True), ("balance", False), ("fuse", False))
     ]
+    assert said["passes"][1]["diff"][0] == {"what": "degree", "operator": "ticks", "before": "1", "after": "open"}
 
 
 def test_the_observer_sees_what_each_pass_made() -> None:
     steps: list[Step] = []
     plan = make_plan(GRAPHS["bargains"](), degree=2, observe=steps.append)
-    assert [s.name for s in steps] == ["begin", "parallelize", "choose_degrees", "fuse"]
+    assert [s.name for s in steps] == ["begin", *(one.name for one in PASSES)]
     assert steps[-1].after is plan
     assert all(later.before is earlier.after for earlier, later in pairwise(steps))
+
+
+def test_diff(small: Small, tmp_path: Path) -> None:
+    app, file = str(small.app()), tmp_path / "one.txt"
+    file.write_text(invoke("explain", app))  # all that it printed
+    assert invoke("explain", app, "--diff", str(file)) == f"what changes from {file}\n  nothing\n"
+    words = invoke("explain", app, "--degree", "2", "--fuse", "none", "--diff", str(file)).splitlines()
+    assert words[0] == f"what changes from {file}"
+    for line in (
+        *("buckets 1 -> 2", "degree of vwap 1 -> 2", "trades moves from PE 0.0 to PE 0.1", "stages 2 -> 3"),
+        "new exchange before bargains.join: vwap by symbol over 2",
+    ):
+        assert f"  {line}" in words
+    said = json.loads(invoke("explain", app, "--degree", "2", "--diff", str(file), "--json"))
+    assert {"what": "degree", "operator": "vwap", "before": "1", "after": "2"} in said["diff"]
 
 
 def test_verbose_with_a_plan_file(small: Small, tmp_path: Path) -> None:

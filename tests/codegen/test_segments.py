@@ -17,7 +17,8 @@ from thalweg import agg, window
 from thalweg.codegen.pe import compile_plan
 from thalweg.engine.core import living_pes
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
 
 
@@ -63,12 +64,12 @@ def graph(tmp_path: Path) -> LogicalGraph:
     return app.graph()
 
 
-def inner(plan: PhysicalPlan) -> list[str]:
+def inner(plan: Plan) -> list[str]:
     """The operators before which the code of a PE can be cut."""
-    return [name for stage in plan.stages for pe in stage.pes for name in pe.operators[1:]]
+    return [name for stage in layout(plan).stages for pe in stage.pes for name in pe.operators[1:]]
 
 
-def check(graph: LogicalGraph, plan: PhysicalPlan, cuts: list[str]) -> None:
+def check(graph: LogicalGraph, plan: Plan, cuts: list[str]) -> None:
     epochs = cut_all(graph, 17)
     expected = run_reference(graph, epochs)
     assert all(expected.answer.values()), "every sink gets tuples"

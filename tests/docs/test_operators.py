@@ -27,7 +27,7 @@ from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.library.folds import CONSTRUCTORS, FOLDS
 from thalweg.library.windows import JOIN_WINDOWS, WINDOWS
 from thalweg.optimize.passes import make_plan
@@ -52,7 +52,7 @@ def graph_in(folder: Path, example: Example) -> LogicalGraph:
         return graph_of(PAGE.write_example(example, folder))
 
 
-def run(plan: PhysicalPlan, checkpoint: Path, per_epoch: int = 1000) -> RunResult:
+def run(plan: Plan, checkpoint: Path, per_epoch: int = 1000) -> RunResult:
     return run_local(
         plan,
         RunOptions(checkpoint, max_tuples_per_epoch=per_epoch, overwrite=True, in_process=True),

@@ -18,7 +18,7 @@ from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.spark import worker_pes
 from thalweg.ir.operators import Process
 from thalweg.ir.pe_id import PeId
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.pe import PE
 from thalweg.runtime.program import Program
@@ -39,7 +39,7 @@ class Model(tw.Operator):
         self.submit(Number(t.k, t.n * self.resource))
 
 
-def planned(degree: int = 1) -> PhysicalPlan:
+def planned(degree: int = 1) -> Plan:
     app = tw.App("living")
     numbers = app.source(tw.beacon(lambda i: {"k": i % 5, "n": i}, count=40), Number, name="numbers")
     doubled = numbers.custom(Model(), Number, by="k", name="model")
@@ -48,7 +48,7 @@ def planned(degree: int = 1) -> PhysicalPlan:
     return make_plan(app.graph(), degree=degree)
 
 
-def program_of(plan: PhysicalPlan) -> Program:
+def program_of(plan: Plan) -> Program:
     return compile_plan(plan)[1][0]
 
 

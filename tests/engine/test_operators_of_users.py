@@ -16,6 +16,7 @@ from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.engine.storage.manifest import check_restart, make_manifest
 from thalweg.errors import CheckpointError, TupleError
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held, PlanRequest
 from thalweg.planning.run_plan import plan_run
 from thalweg.runtime.columns import to_list
 
@@ -183,9 +184,9 @@ def test_a_state_in_a_checkpoint_stays_although_nothing_is_kept_in_it(tmp_path: 
     numbers = app.source(tw.beacon(lambda i: {"k": "a", "i": i}, count=3), Number, name="numbers")
     numbers.custom(Passes(), Number, name="passes").sink(tw.collect(), name="out")
     graph = app.graph()
-    assert not plan_run(graph, checkpoint=tmp_path).plan.graph.stateful
-    old = make_manifest(make_plan(graph, held=("passes",)), "local", ())
+    assert not plan_run(graph, PlanRequest(), tmp_path).plan.graph.stateful
+    old = make_manifest(make_plan(graph, held=Held(frozenset(("passes",)))), "local", ())
     (tmp_path / "manifest.json").write_bytes(old.to_json())
-    again = plan_run(graph, checkpoint=tmp_path).plan
+    again = plan_run(graph, PlanRequest(), tmp_path).plan
     assert [o.name for o in again.graph.stateful] == ["passes"]
     check_restart(old, make_manifest(again, "local", ()))

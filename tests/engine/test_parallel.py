@@ -26,7 +26,7 @@ from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.local.sink_strategies import joints_of
 from thalweg.errors import EngineError, InputError, TupleError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame
@@ -355,7 +355,7 @@ def test_what_waits_is_bounded(seed: int) -> None:
 # With which strategy sinks are merged
 
 
-def strategies(plan: PhysicalPlan) -> set[str]:
+def strategies(plan: Plan) -> set[str]:
     return {joint.strategy for joint in joints_of(plan).values()}
 
 

@@ -20,7 +20,7 @@ from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import make_manifest
 from thalweg.errors import CheckpointError, InputError, ThalwegError, ThalwegWarning
-from thalweg.optimize.fuse import Fuse
+from thalweg.ir.layout import layout
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.slow
@@ -112,8 +112,8 @@ def test_fusion_inside_a_stage_may_change(small: Small, expected: dict[str, byte
     stopped(small)
     graph = small.graph()
     groups = {o.name: "state" if o.key is not None else o.name for o in graph.operators}
-    plan = make_plan(graph, degree=2, fuse=Fuse(groups))
-    assert sum(len(stage.pes) for stage in plan.stages) > 2
+    plan = make_plan(graph, degree=2, fuse=groups)
+    assert sum(len(stage.pes) for stage in layout(plan).stages) > 2
     run_local(plan, RunOptions(small.checkpoint, max_tuples_per_epoch=40), lambda report: None)
     assert small.output() == expected
 

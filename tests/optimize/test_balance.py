@@ -14,12 +14,11 @@ from thalweg import agg, window
 from thalweg.errors import PlanError
 from thalweg.ir.bucket_tables import plain_table
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
+from thalweg.ir.profile import Loads, Profile
 from thalweg.optimize.balance import (
     BALANCED_BUCKETS_PER_CHANNEL,
-    Assign,
-    Balance,
-    Loads,
     groups_by_key,
     heaviest,
     lighter_table,
@@ -27,12 +26,13 @@ from thalweg.optimize.balance import (
     spread,
 )
 from thalweg.optimize.passes import Step, make_plan
+from thalweg.optimize.request import Held
 
 
-def balanced(graph: LogicalGraph, at: Mapping[str, Sequence[int]], degree: int = 2) -> PhysicalPlan:
+def balanced(graph: LogicalGraph, at: Mapping[str, Sequence[int]], degree: int = 2) -> Plan:
     buckets = len(next(iter(at.values())))
     loads = Loads(buckets, 100, {name: tuple(load) for name, load in at.items()})
-    return make_plan(graph, degree=degree, buckets=buckets, routing=Balance(loads))
+    return make_plan(graph, degree=degree, buckets=buckets, balance=True, profile=Profile(loads))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_it_does_not_fire_where_nothing_gets_lighter() -> None:
     assert lighter_table((0, 0, 0, 0), 2) is None
     steps: list[Step] = []
     loads = Loads(2, 10, {"vwap": (9, 1), "bargains.join": (9, 1)})
-    assert not make_plan(bargains(), degree=2, routing=Balance(loads), observe=steps.append).assignments
+    assert not make_plan(bargains(), degree=2, balance=True, profile=Profile(loads), observe=steps.append).tables
     assert [(s.name, s.changed) for s in steps[1:]] == [
         ("parallelize", True),
         ("choose_degrees", True),
@@ -90,15 +90,17 @@ def test_skewed_keys_spread() -> None:
 def test_the_same_key_of_the_same_stream_gets_one_table() -> None:
     """vwap's loads alone would give another table than the join's: the sum decides, and they stay in one PE."""
     plan = balanced(bargains(), {"vwap": (1, 1, 1, 5), "bargains.join": (9, 1, 9, 0)})
-    assert plan.assignments == dict.fromkeys(("vwap", "bargains.join"), (0, 1, 1, 0))
+    assert plan.tables == dict.fromkeys(("vwap", "bargains.join"), (0, 1, 1, 0))
     assert {spread((1, 1, 1, 5), 2), spread((9, 1, 9, 0), 2)} == {(1, 1, 1, 0), (0, 0, 1, 1)}
-    assert [" ".join(pe.operators) for pe in plan.stages[1].pes] == ["vwap bargains.join bargains.filter bargains"]
-    assert len(plan.stages) == 2
+    assert [" ".join(pe.operators) for pe in layout(plan).stages[1].pes] == [
+        "vwap bargains.join bargains.filter bargains"
+    ]
+    assert len(layout(plan).stages) == 2
 
 
 def test_operators_with_other_keys_get_tables_of_their_own() -> None:
     plan = balanced(two_keys(), {"per_symbol": (5, 0, 5, 0), "per_kind": (0, 7, 1, 7)})
-    assert plan.assignments == {"per_symbol": (0, 1, 1, 1), "per_kind": (0, 0, 0, 1)}
+    assert plan.tables == {"per_symbol": (0, 1, 1, 1), "per_kind": (0, 0, 0, 1)}
     assert plan.degrees["total"] == 1
 
 
@@ -118,7 +120,7 @@ def test_another_degree_parts_and_a_changed_key_parts() -> None:
 def test_what_the_heaviest_channel_gets() -> None:
     plan = balanced(bargains(), {"vwap": (4, 0, 4, 0), "bargains.join": (6, 2, 0, 0)})
     loads = Loads(4, 16, {"vwap": (4, 0, 4, 0), "bargains.join": (6, 2, 0, 0)})
-    assert plan.assignments["vwap"] == (0, 1, 1, 1)
+    assert plan.tables["vwap"] == (0, 1, 1, 1)
     assert [(s.operator, s.tuples, s.before, s.after) for s in shares(plan, loads)] == [
         ("vwap", 8, 1.0, 0.5),
         ("bargains.join", 8, 0.75, 0.75),
@@ -127,15 +129,15 @@ def test_what_the_heaviest_channel_gets() -> None:
 
 def test_tables_that_do_not_fit_are_left_out() -> None:
     tables = {"vwap": (0, 1, 1), "bargains.join": (0, 2), "trades": (0, 1), "gone": (0, 1)}
-    assert not make_plan(bargains(), degree=2, routing=Assign(tables)).assignments
+    assert not make_plan(bargains(), degree=2, held=Held(tables=tables)).tables
 
 
 def test_other_tables_need_an_exchange() -> None:
     """The aggregate's output lies where its own table put it, not where the join's wants it."""
-    plan = make_plan(bargains(), degree=2, routing=Assign({"vwap": (1, 0)}))
-    assert [stage.pes[0].operators[0] for stage in plan.stages] == ["ticks", "vwap", "bargains.join"]
+    plan = make_plan(bargains(), degree=2, held=Held(tables={"vwap": (1, 0)}))
+    assert [stage.pes[0].operators[0] for stage in layout(plan).stages] == ["ticks", "vwap", "bargains.join"]
 
 
 def test_loads_of_other_buckets_are_refused() -> None:
     with pytest.raises(PlanError, match="another number of buckets"):
-        make_plan(bargains(), degree=2, buckets=3, routing=Balance(Loads(2, 1, {})))
+        make_plan(bargains(), degree=2, buckets=3, balance=True, profile=Profile(Loads(2, 1, {})))

@@ -13,8 +13,8 @@ import pytest
 from tests.graphs import GRAPHS, bargains
 from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.layout import layout
 from thalweg.ir.text import parse_plan, print_plan
-from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import make_plan
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -50,8 +50,8 @@ def test_golden_plans_parse_back(name: str) -> None:
 def test_groups_share_a_pe() -> None:
     graph = bargains()
     groups = {o.name: "a" if o.name in ("ticks", "trades") else "b" for o in graph.operators}
-    plan = make_plan(graph, fuse=Fuse(groups))
-    assert [[" ".join(pe.operators) for pe in stage.pes] for stage in plan.stages] == [
+    plan = make_plan(graph, fuse=groups)
+    assert [[" ".join(pe.operators) for pe in stage.pes] for stage in layout(plan).stages] == [
         ["ticks trades", "quotes"],
         ["vwap bargains.join bargains.filter bargains"],
     ]
@@ -67,7 +67,7 @@ def test_groups_share_a_pe() -> None:
 )
 def test_groups_as_text(text: str) -> None:
     plan = make_plan(bargains(), fuse=text)
-    assert [[" ".join(pe.operators) for pe in stage.pes] for stage in plan.stages] == [
+    assert [[" ".join(pe.operators) for pe in stage.pes] for stage in layout(plan).stages] == [
         ["ticks trades", "quotes"],
         ["vwap bargains.join", "bargains.filter", "bargains"],
     ]

@@ -23,9 +23,11 @@ from thalweg.engine.state.migrate import Change, migrate
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import CheckpointError, PlanError, ThalwegWarning
 from thalweg.ir.bucket_tables import plain_table
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import PlanRequest
 from thalweg.planning.measure_keys import measure_keys
 from thalweg.planning.run_plan import Planned, plan_run
 from thalweg.runtime.keys import buckets_of
@@ -69,15 +71,15 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
     return whole.output()
 
 
-def run(small: Small, plan: PhysicalPlan, watch: Callable[[EpochReport], None] = lambda report: None) -> None:
+def run(small: Small, plan: Plan, watch: Callable[[EpochReport], None] = lambda report: None) -> None:
     run_plan(plan, "local", RunOptions(small.checkpoint, max_tuples_per_epoch=PER_EPOCH), watch)
 
 
 def planned(small: Small, *, balance: bool = True, degree: int = 2, buckets: int | None = None) -> Planned:
-    return plan_run(small.graph(), degree=degree, buckets=buckets, balance=balance, checkpoint=small.checkpoint)
+    return plan_run(small.graph(), PlanRequest(degree=degree, buckets=buckets, balance=balance), small.checkpoint)
 
 
-def stopped(small: Small, plan: PhysicalPlan, epoch: int = 1) -> None:
+def stopped(small: Small, plan: Plan, epoch: int = 1) -> None:
     with pytest.raises(Stop):
         run(small, plan, stop_after(epoch))
 
@@ -119,8 +121,8 @@ def test_a_tuple_that_fails_ends_the_sample(small: Small) -> None:
 def test_the_heaviest_channel_gets_lighter_and_the_answer_stays(small: Small, expected: dict[str, bytes]) -> None:
     made = planned(small)
     assert made.loads is not None
-    assert (made.plan.buckets, set(made.plan.assignments)) == (128, {"vwap", "bargains.join"})
-    assert len(made.plan.stages) == 2
+    assert (made.plan.buckets, set(made.plan.tables)) == (128, {"vwap", "bargains.join"})
+    assert len(layout(made.plan).stages) == 2
     run(small, made.plan)
     assert small.output() == expected
 
@@ -131,7 +133,7 @@ def test_a_restart_keeps_the_table_whatever_comes(small: Small, expected: dict[s
     stopped(small, first)
     other = Small(small.folder / "other", small.folder / "other" / "checkpoint")
     other.add_table(skewed(0, dict(zip(WEIGHTS, reversed(WEIGHTS.values()), strict=True))), "000.parquet")
-    assert planned(other).plan.assignments != first.assignments
+    assert planned(other).plan.tables != first.tables
     (small.folder / "ticks").rename(small.folder / "away")
     (other.folder / "ticks").rename(small.folder / "ticks")
     for balance in (True, False):
@@ -163,29 +165,29 @@ def test_a_checkpoint_without_tables_stays_without(small: Small, expected: dict[
     stopped(small, planned(small, balance=False).plan)
     with pytest.warns(ThalwegWarning, match="thalweg migrate CHECKPOINT NEW --balance"):
         again = planned(small)
-    assert (again.plan.assignments, again.plan.buckets) == ({}, 2)
+    assert (again.plan.tables, again.plan.buckets) == ({}, 2)
     run(small, again.plan)
     assert small.output() == expected
 
 
 def test_it_says_where_it_does_nothing(small: Small, tmp_path: Path) -> None:
     with pytest.warns(ThalwegWarning, match="with --degree 1 all keys are on one channel"):
-        assert not planned(small, degree=1).plan.assignments
+        assert not planned(small, degree=1).plan.tables
     app = tw.App("stateless")
     app.source(tw.files(tmp_path / "none"), Item).sink(tw.none())
     with pytest.warns(ThalwegWarning, match="no operator keeps state by key"):
-        assert plan_run(app.graph(), degree=2, balance=True).loads is None
+        assert plan_run(app.graph(), PlanRequest(degree=2, balance=True)).loads is None
     (tmp_path / "none").mkdir()
     app = tw.App("empty")
     items = app.source(tw.files(tmp_path / "none"), Item)
     items.aggregate(window.running(by="symbol"), name="counted", n=agg.count()).sink(tw.none())
     with pytest.warns(ThalwegWarning, match="there is no input yet"):
-        assert not plan_run(app.graph(), degree=2, balance=True).plan.assignments
+        assert not plan_run(app.graph(), PlanRequest(degree=2, balance=True)).plan.tables
     app = tw.App("connected")
     items = app.source(tw.tcp("localhost", 9), Item)
     items.aggregate(window.running(by="symbol"), name="counted", n=agg.count()).sink(tw.none())
     with pytest.raises(PlanError, match="no sample can be taken of"):
-        plan_run(app.graph(), degree=2, balance=True)
+        plan_run(app.graph(), PlanRequest(degree=2, balance=True))
 
 
 def test_migration(small: Small, expected: dict[str, bytes]) -> None:
@@ -193,7 +195,7 @@ def test_migration(small: Small, expected: dict[str, bytes]) -> None:
     stopped(small, first := planned(small).plan, 0)
     copy = Small(small.folder, small.folder / "copy")
     migrate(small.checkpoint, copy.checkpoint, Change())
-    assert read_manifest(copy.checkpoint).tables() == dict(first.assignments)
+    assert read_manifest(copy.checkpoint).tables() == dict(first.tables)
     check_places(copy)
     with pytest.raises(Stop):
         run(copy, planned(copy, balance=False).plan, stop_after(1))
@@ -235,19 +237,19 @@ def test_commands(small: Small, expected: dict[str, bytes]) -> None:
     text = CliRunner().invoke(cli, ["explain", app, "--degree", "2", "--balance", "--verbose"]).stdout
     assert "balance, by the first 240 tuples of the input\n" in text
     assert "\n  bargains.join: heaviest channel 95 % -> 50 % of 240 sampled tuples\n" in text
-    assert "\nbalance:\n  plan small buckets=128" in text
+    assert "\n  table of vwap none -> " in text
     said = json.loads(CliRunner().invoke(cli, ["explain", app, "--degree", "2", "--balance", "--json"]).stdout)
     assert said["balance"]["tuples"] == 240
     assert [o["operator"] for o in said["balance"]["operators"]] == ["vwap", "bargains.join"]
     (small.folder / "plan.txt").write_text("plan " + text.partition("\nplan ")[2].partition("\n\n")[0])
     both = CliRunner().invoke(cli, ["run", app, "--plan", str(small.folder / "plan.txt"), "--balance"])
-    assert "--plan says all that --balance would" in str(both.exception)
+    assert "a plan already decides balance" in str(both.exception)
     options = ["--engine", "local", "--checkpoint", str(small.checkpoint), "--max-tuples-per-epoch", str(PER_EPOCH)]
     with warnings.catch_warnings():
         warnings.simplefilter("error", ThalwegWarning)
         done = CliRunner().invoke(cli, ["run", app, "--degree", "2", "--balance", "--json", *options])
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout.splitlines()[0])
-    assert plan["plan"]["assignments"] == said["plan"]["assignments"]
+    assert plan["plan"]["operators"] == said["plan"]["operators"]
     assert plan["balance"] == said["balance"]
     assert small.output() == expected

@@ -19,7 +19,7 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame, decode, encode
@@ -46,7 +46,7 @@ class Prepared:
     case: Case
     graph: LogicalGraph
     epochs: list[Epoch]
-    plan: PhysicalPlan
+    plan: Plan
     folder: Path = field(repr=False)
 
     @property
@@ -91,7 +91,7 @@ def _sent(parcel: Parcel) -> Parcel:
 
 
 def run_local(
-    plan: PhysicalPlan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()
+    plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()
 ) -> Outcome:
     return run_engine((BytesEngine if through_bytes else LocalEngine)(plan, cuts=cuts), epochs)
 

@@ -12,6 +12,7 @@ import pytest
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Aggregate, Pace, Process
 from thalweg.library.apply import SortBy, TopK
 from thalweg.library.folds import FOLDS
@@ -100,7 +101,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         said = {f.name: getattr(hint, f.name) for f in fields(hint) if f.name != "where"}
         seen.update(f"hint {name}" for name, value in said.items() if value)
     seen[f"rules {prepared.case.choice.rules}"] += 1
-    routed = [(graph.by_name[name], port, wire.route) for (name, port), wire in plan.wire_of.items()]
+    routed = [(graph.by_name[name], port, wire.route) for (name, port), wire in layout(plan).wire_of.items()]
     planned = [] if plan.channels == 1 else plan.graph.operators
     facts = {
         "in turn": any(r.key == () and r.degree > 1 for _, _, r in routed),
@@ -112,16 +113,16 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "code that keeps nothing": any(isinstance(o, Process) and o.word in CODE and o.by is None for o in planned),
         "two sources": len(graph.sources) > 1,
         "two sinks": len(graph.sinks) > 1,
-        "two stateful stages": len(plan.stages) > 2,
+        "two stateful stages": len(layout(plan).stages) > 2,
         "two stateful operators in one stage": _sharing(prepared),
-        "two PEs in a stage": any(len(stage.pes) > 1 for stage in plan.stages),
+        "two PEs in a stage": any(len(stage.pes) > 1 for stage in layout(plan).stages),
         "degree 2 or more": plan.channels > 1,
         "more buckets than channels": plan.buckets > plan.channels,
-        "keys by table": any(wire.route.table for wire in plan.wires),
-        "two operators by one table in one stage": _sharing(prepared) and len(set(plan.assignments.values())) == 1,
-        "several tables": len({wire.route.table for wire in plan.wires} - {None}) > 1,
+        "keys by table": any(wire.route.table for wire in layout(plan).wires),
+        "two operators by one table in one stage": _sharing(prepared) and len(set(plan.tables.values())) == 1,
+        "several tables": len({wire.route.table for wire in layout(plan).wires} - {None}) > 1,
         "several epochs": len(prepared.epochs) > 2,
-        "several segments": any(sum(n in cuts for n in pe.operators[1:]) for stage in plan.stages for pe in stage.pes),
+        "several segments": any(cuts.intersection(pe.operators[1:]) for pe in layout(plan).pes.values()),
         "through bytes": prepared.case.choice.through_bytes,
         "one row per frame": plan.frame_rows == 1,
         "tuples in a sink": any(outcome.answer.values()),
@@ -133,10 +134,8 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
 
 
 def _sharing(prepared: Prepared) -> bool:
-    by_name = prepared.plan.graph.by_name
-    return any(
-        sum(by_name[name].key is not None for name in stage.pes[0].operators) > 1 for stage in prepared.plan.stages
-    )
+    by_name, stages = prepared.plan.graph.by_name, layout(prepared.plan).stages
+    return any(sum(by_name[name].key is not None for name in stage.pes[0].operators) > 1 for stage in stages)
 
 
 def watch(patch: pytest.MonkeyPatch) -> None:

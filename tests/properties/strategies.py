@@ -30,11 +30,11 @@ from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import HintError
 from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS, Plan
 from thalweg.ir.types import BOOL, FLOAT, INT, STR
-from thalweg.optimize.balance import Assign
-from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.choose_degrees import asked_degrees
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held
 
 Row = tuple[int, int, float, float, str, str, bool]
 Files = tuple[tuple[Row, ...], ...]
@@ -91,16 +91,14 @@ class PlanChoice:
     tables_differ: bool = False  # from operator to operator
     cuts: tuple[int, ...] = ()  # the operators with which a new segment begins
 
-    def assign(self, degrees: Mapping[str, int], buckets: int) -> Assign | None:
+    def tables_of(self, degrees: Mapping[str, int], buckets: int) -> dict[str, tuple[int, ...]]:
         if not self.tables:
-            return None
+            return {}
         shifts = {name: index if self.tables_differ else 0 for index, name in enumerate(degrees)}
-        return Assign(
-            {
-                name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
-                for name, degree in degrees.items()
-            }
-        )
+        return {
+            name: tuple(self.tables[(b + shifts[name]) % len(self.tables)] % degree for b in range(buckets))
+            for name, degree in degrees.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -147,22 +145,24 @@ class Case:
         names = [operator.name for operator in graph.operators]
         return frozenset(names[number % len(names)] for number in self.choice.cuts)
 
-    def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> PhysicalPlan:
+    def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> Plan:
         hinted = replace(graph, hints=control.hints(graph, self.choice.control))
         try:
             return self._plan(hinted, routes)
         except HintError:  # the user may ask for a PE that cannot be
             return self._plan(graph, routes)
 
-    def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> PhysicalPlan:
+    def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> Plan:
         choice = self.choice
+        asked = asked_degrees(graph, choice.rules)
         degrees = {
             o.name: choice.degrees[index % len(choice.degrees)] if o.key else 1
             for index, o in enumerate(graph.stateful)
+            if o.name not in asked
         }
-        fuse: str | Fuse = choice.fusion
+        fuse: str | dict[str, str] = choice.fusion
         if fuse not in ("all", "none"):
-            fuse = Fuse({o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)})
+            fuse = {o.name: choice.fusion[i % len(choice.fusion)] for i, o in enumerate(graph.operators)}
         buckets = max([*choice.degrees, *(hint.degree or 1 for hint in graph.hints.values())]) + choice.more_buckets
         degree = choice.degrees[0] if choice.uniform else degrees
         return make_plan(
@@ -172,8 +172,7 @@ class Case:
             buckets=buckets,
             frame_rows=choice.frame_rows,
             rules=choice.rules,
-            routes=routes,
-            routing=choice.assign(degrees, buckets),
+            held=Held(routes=routes, tables=choice.tables_of(degrees, buckets)),
         )
 
     def __repr__(self) -> str:

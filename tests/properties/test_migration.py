@@ -26,8 +26,9 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.seed import Seed
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Process
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.describe_bucket import describe_bucket
 from thalweg.runtime.frame import Frame
@@ -54,7 +55,7 @@ class Moves:
     case: Case
     moves: tuple[tuple[int, PlanChoice], ...]
 
-    def plan(self, graph: LogicalGraph, choice: PlanChoice) -> PhysicalPlan:
+    def plan(self, graph: LogicalGraph, choice: PlanChoice) -> Plan:
         said = self.case.choice.control  # which sinks have an order must not change
         return replace(self.case, choice=replace(choice, control=said)).plan(graph, routes={})
 
@@ -93,7 +94,7 @@ def test_a_move_never_changes_the_answer(moves: Moves) -> None:
         assert difference(expected, found, ready.plan.graph) is None
 
 
-def _run(plan: PhysicalPlan, epochs: list[Epoch], steps: list[tuple[int, PhysicalPlan]], folder: Path) -> Outcome:
+def _run(plan: Plan, epochs: list[Epoch], steps: list[tuple[int, Plan]], folder: Path) -> Outcome:
     """Epoch after epoch, with a move behind the epochs of these numbers. There is no failing tuple in these cases."""
     engine = LocalEngine(plan)
     manifest = make_manifest(plan, "local", ())
@@ -116,10 +117,10 @@ def _run(plan: PhysicalPlan, epochs: list[Epoch], steps: list[tuple[int, Physica
     return Outcome(answer)
 
 
-def _moved(engine: LocalEngine, manifest: Manifest, into: PhysicalPlan, folder: Path) -> tuple[Manifest, Seed]:
+def _moved(engine: LocalEngine, manifest: Manifest, into: Plan, folder: Path) -> tuple[Manifest, Seed]:
     """As `migrate` does it, without the rest of a checkpoint."""
     state = stored_in([(c, b, data) for (_, c), held in engine.state.items() for b, data in held.items()])
-    degrees = {o.name: into.degrees[o.name] for o in into.graph.stateful}
+    degrees = {o.name: into.decisions[o.name].degree or 0 for o in into.graph.stateful}
     wanted = changed(manifest, Change(degrees, into.buckets))
     assert (wanted.degrees, wanted.routes) == (degrees, {})
     wanted = replace(wanted, assignments=make_manifest(into, "local", ()).assignments)
@@ -129,7 +130,7 @@ def _moved(engine: LocalEngine, manifest: Manifest, into: PhysicalPlan, folder: 
     return wanted, seed
 
 
-def _count(graph: LogicalGraph, old: PhysicalPlan, new: PhysicalPlan, seed: Seed, fed: dict[str, Frame]) -> None:
+def _count(graph: LogicalGraph, old: Plan, new: Plan, seed: Seed, fed: dict[str, Frame]) -> None:
     parts = [part for _, _, data in seed.buckets() for part in describe_bucket(data)]
     operators = {part.operator: graph.by_name[part.operator] for part in parts}
     facts = {
@@ -137,14 +138,14 @@ def _count(graph: LogicalGraph, old: PhysicalPlan, new: PhysicalPlan, seed: Seed
         "fewer channels": new.channels < old.channels,
         "more buckets": new.buckets > old.buckets,
         "fewer buckets": new.buckets < old.buckets,
-        "another fusion": old.stages != new.stages,
+        "another fusion": layout(old).stages != layout(new).stages,
         "same degrees": old.degrees == new.degrees,
         "moved tables": any(not isinstance(o, Process) for o in operators.values()),
         "moved objects": any(isinstance(o, Process) for o in operators.values()),
         "moved event times": bool(seed.times()),
         "something fed back at a move": bool(fed),
-        "moved into tables": bool(new.assignments),
-        "moved out of tables": bool(old.assignments) and not new.assignments,
+        "moved into tables": bool(new.tables),
+        "moved out of tables": bool(old.tables) and not new.tables,
     }
     seen.update(name for name, holds in facts.items() if holds and parts)
     seen.update({f"moved {o.kind}" for o in operators.values()})

@@ -17,7 +17,7 @@ from tests.spark.test_plan_invariance import plan_together, renamed
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SourceJob
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Drawn:
             case.write(folder / str(number))
         (folder / "cases").write_bytes(pickle.dumps(self))
 
-    def plan(self, folder: Path) -> PhysicalPlan:
+    def plan(self, folder: Path) -> Plan:
         numbered = enumerate(self.several)
         graphs = [renamed(case.app(folder / str(number)).graph(), f"g{number}.") for number, case in numbered]
         return plan_together(self.several, graphs, self.channels)

@@ -36,11 +36,11 @@ from thalweg.errors import HintError, TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Sink, StreamRef
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
-from thalweg.optimize.balance import Assign
-from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.choose_degrees import asked_degrees
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held
 from thalweg.verify.compare import first_difference, in_any_order
 from thalweg.verify.reference import Reference
 
@@ -154,7 +154,7 @@ def check_counts(graph: LogicalGraph, reference: Reference, reports: list[EpochR
         assert total[operator.name].skipped == reference.counts.skipped.get(operator.name, 0), operator.name
 
 
-def run(plan: PhysicalPlan, folder: Path, per_epoch: int, watch: Watch = lambda report: None) -> Any:
+def run(plan: Plan, folder: Path, per_epoch: int, watch: Watch = lambda report: None) -> Any:
     options = RunOptions(folder / "checkpoint", max_tuples_per_epoch=per_epoch)
     return spark_run.run_spark(plan, options, watch)
 
@@ -177,7 +177,7 @@ def renamed_operator(operator: Operator, prefix: str) -> Operator:
     return operator
 
 
-def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int) -> PhysicalPlan:
+def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int) -> Plan:
     """Each graph with the tables and fusion of its own case, but all with the degrees of the first and only two of them
     with their hints, so that they share their stages: a stage is what costs."""
     choice = several[0].choice
@@ -197,18 +197,23 @@ def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int
     buckets = channels + choice.more_buckets
     tables: dict[str, tuple[int, ...]] = {}
     for case, graph in zip(several, graphs, strict=True):
-        given = case.choice.assign({o.name: degrees[o.name] for o in graph.stateful}, buckets)
-        tables |= given.tables if given is not None else {}
-    make = functools.partial(
-        make_plan,
-        degree=min(choice.degrees[0], channels) if choice.uniform else degrees,
-        # The paper's rules make nearly every union a joint: in the groups of all graphs, that would be thirty stages.
-        fuse="all" if choice.rules == "paper" else Fuse(groups),
-        buckets=buckets,
-        frame_rows=choice.frame_rows,
-        rules=choice.rules,
-        routing=Assign(tables),
-    )
+        tables |= case.choice.tables_of({o.name: degrees[o.name] for o in graph.stateful}, buckets)
+
+    def make(graph: LogicalGraph) -> Plan:
+        asked = asked_degrees(graph, choice.rules)
+        by_name = {name: degree for name, degree in degrees.items() if name not in asked}
+        return make_plan(
+            graph,
+            degree=min(choice.degrees[0], channels) if choice.uniform else by_name,
+            # The paper's rules make nearly every union a joint: in the groups of all graphs, that would be thirty
+            # stages.
+            fuse="all" if choice.rules == "paper" else groups,
+            buckets=buckets,
+            frame_rows=choice.frame_rows,
+            rules=choice.rules,
+            held=Held(tables=tables),
+        )
+
     try:
         return make(together)
     except HintError:  # a PE that cannot be

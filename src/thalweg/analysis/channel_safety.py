@@ -8,7 +8,7 @@ from thalweg.analysis.facts import facts_of
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.facts import PARTITIONED, UNKNOWN, Facts, Reason
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Feedback, Operator, Sink, Source
+from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _of_selectivity(facts: Facts, rules: Rules) -> Reason | None:
 
 def _of_fans(graph: LogicalGraph, operator: Operator) -> Reason | None:
     before = len(operator.inputs)
-    behind = sum(len(graph.consumers[stream]) for stream in graph.streams if stream.operator == operator.name)
+    behind = sum(len(graph.consumers[StreamRef(operator.name, port)]) for port in range(len(operator.outputs)))
     if before > 1:
         return Reason(f"has {before} predecessors", operator.where)
     if behind > 1:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.analysis.merges import strategy_of
 from thalweg.analysis.order_needs import NOTHING, needed
 from thalweg.analysis.partitioning import partitioning
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator, Sink, StreamRef
-from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
+from thalweg.ir.plan import STAY, TO_FIRST, Plan, Route
 from thalweg.ir.regions import NONE, NUMBERS_AND_PULSES
 
 
@@ -31,8 +33,15 @@ class Edge:
         return f"{self.stream} -> {self.operator}: needed {self.needed}; kept {self.kept}; paid {self.paid}"
 
 
-def edges(plan: PhysicalPlan) -> list[Edge]:
+def edges(plan: Plan) -> list[Edge]:
     """All edges of a plan."""
+    if "edges" not in plan.derived:
+        plan.derived["edges"] = _edges(plan)
+    found: list[Edge] = plan.derived["edges"]
+    return found
+
+
+def _edges(plan: Plan) -> list[Edge]:
     parts = partitioning(plan)
     found = []
     for operator in plan.graph.operators:
@@ -42,30 +51,48 @@ def edges(plan: PhysicalPlan) -> list[Edge]:
     return found
 
 
-def _needed(plan: PhysicalPlan, operator: Operator, port: int) -> str:
+def _needed(plan: Plan, operator: Operator, port: int) -> str:
     """The order that an input port needs: its own, or what passes through it to state in the same PE."""
     own, graph = needed(plan.graph, operator, port), plan.graph
     if own != NOTHING or isinstance(operator, Sink):
         return own
-    for other in graph.stateful:
-        if other.name in graph.reaches[operator.name] and plan.place[other.name] == plan.place[operator.name]:
-            reached = (p for p, s in enumerate(other.inputs) if s.operator in graph.reaches[operator.name])
-            return f"{needed(graph, other, next(reached))}, for {other.name}"
-    return own
+    reach = graph.reach[operator.name]
+    passed = reach & _stateful_mates(plan).get(layout(plan).place[operator.name], 0)
+    if not passed:
+        return own
+    other = graph.operators[(passed & -passed).bit_length() - 1]  # the first by declaration
+    reached = (p for p, s in enumerate(other.inputs) if reach >> graph.declared[s.operator] & 1)
+    return f"{needed(graph, other, next(reached))}, for {other.name}"
 
 
-def _kept_and_merged(plan: PhysicalPlan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
-    if (operator.name, port) not in plan.wire_of:
+def _stateful_mates(plan: Plan) -> Mapping[tuple[int, int], int]:
+    """The operators with state in each PE, as `LogicalGraph.reach` has them."""
+    if "stateful mates" not in plan.derived:
+        made: dict[tuple[int, int], int] = {}
+        for operator in plan.graph.stateful:
+            place = layout(plan).place[operator.name]
+            made[place] = made.get(place, 0) | 1 << plan.graph.declared[operator.name]
+        plan.derived["stateful mates"] = made
+    found: Mapping[tuple[int, int], int] = plan.derived["stateful mates"]
+    return found
+
+
+def _kept_and_merged(plan: Plan, operator: Operator, port: int, part: Route) -> tuple[str, str]:
+    if (operator.name, port) not in layout(plan).wire_of:
         return "all, by a call inside the PE", NONE
     if (plan.channels == 1 and not plan.is_open) or part == TO_FIRST:
         return "all, in one channel", NONE
-    if not isinstance(operator, Sink) and plan.wire_of[operator.name, port].route == STAY:
+    if not isinstance(operator, Sink) and layout(plan).wire_of[operator.name, port].route == STAY:
         return "each channel's own", NONE
     return "each channel's own", merge_strategy(plan, operator, port)
 
 
-def merge_strategy(plan: PhysicalPlan, operator: Operator, port: int) -> str:
+def merge_strategy(plan: Plan, operator: Operator, port: int) -> str:
     """How the tuples of several channels are merged in front of an input port."""
     if _needed(plan, operator, port) == NOTHING:
         return NONE
-    return strategy_of(plan, plan.wire_of[operator.name, port]) if isinstance(operator, Sink) else NUMBERS_AND_PULSES
+    return (
+        strategy_of(plan, layout(plan).wire_of[operator.name, port])
+        if isinstance(operator, Sink)
+        else NUMBERS_AND_PULSES
+    )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-import weakref
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 from thalweg.analysis.apply_declarations import changed, with_declared
-from thalweg.analysis.program.notes import Copied, Found, Place
+from thalweg.analysis.program.notes import Copied, Found
 from thalweg.analysis.users import Followed, followed, tuple_types
 from thalweg.ir.facts import (
     MUTATES_INPUT,
@@ -34,28 +32,19 @@ from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TUPLE, TUPLES, UserClass, UserFunction, UserStateFunction
 from thalweg.ir.user_tracebacks import is_foreign
 
-_known: dict[int, tuple[weakref.ref[LogicalGraph], Mapping[str, Facts]]] = {}  # graphs are planned many times
-
 
 def facts_of(graph: LogicalGraph) -> Mapping[str, Facts]:
     """The facts of every operator, by name, in declaration order."""
-    held = _known.get(id(graph))
-    if held is not None and held[0]() is graph:
-        return held[1]
-    found = _facts_of(graph)
-    for key in [key for key, (ref, _) in _known.items() if ref() is None]:
-        del _known[key]
-    _known[id(graph)] = weakref.ref(graph), found
-    return found
+    return graph.analyses.once(_facts_of)
 
 
 def _facts_of(graph: LogicalGraph) -> dict[str, Facts]:
     inputs = {o.name: tuple_types(graph, o) for o in graph.operators}
     codes = {o.name: followed(o, inputs[o.name]) for o in graph.operators}
+    changes = _Changes(codes)
     made: dict[str, Facts] = {}
     for operator in graph.operators:
-        others = [(name, one) for name, code in codes.items() if name != operator.name for one in code]
-        shared = _shared_effects(codes[operator.name], others)
+        shared = changes.seen_by(operator.name)
         facts = _facts(operator, inputs[operator.name], codes[operator.name], shared)
         made[operator.name] = with_declared(facts, operator, inputs[operator.name])
     return made
@@ -180,37 +169,55 @@ def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...
 # Objects that several operators share.
 
 
-def _shared_effects(own: list[Followed], others: list[tuple[str, Followed]]) -> list[Effect]:
-    """An operator that reads what another one changes depends on when that runs."""
-    seen = [(_Seen(place), reason) for one in own for (_, _, reason), place in one.notes.seen.items()]
-    found: list[Effect] = []
-    for name, other in others:
-        for kind, places in ((READS_CHANGED, other.notes.changed), (UNKNOWN_CALL, other.notes.exposed)):
-            for (_, _, theirs), place in places.items():
-                mine = next((reason for held, reason in seen if held.shows(place)), None)
-                if mine is not None:
-                    verb = "changes" if kind == READS_CHANGED else "may change"
-                    text = f"{mine.text}, which {name} {verb} ({theirs})"
-                    found.append(Effect(kind, Reason(text, mine.where)))
-    return found
+class _Changes:
+    """What operators change, or may change, of the objects that they hold: by object, to be found by who reads it."""
+
+    def __init__(self, codes: Mapping[str, list[Followed]]) -> None:
+        self.codes = codes
+        self.by_object: dict[int, list[_Change]] = {}
+        self.reachable: dict[int, Mapping[int, object]] = {}
+        for name, code in codes.items():
+            for one in code:
+                for kind, places in ((READS_CHANGED, one.notes.changed), (UNKNOWN_CALL, one.notes.exposed)):
+                    for (_, _, reason), place in places.items():
+                        self.by_object.setdefault(id(place[0]), []).append(_Change(name, kind, place[1], reason))
+
+    def seen_by(self, reader: str) -> list[Effect]:
+        """An operator that reads what another one changes depends on when that runs."""
+        found: dict[tuple[int, int], Effect] = {}  # by object and change: the first that is read of it
+        for one in self.codes[reader] if self.by_object else ():
+            for (_, _, mine), (held, name) in one.notes.seen.items():
+                for key, change in self._visible(held, name):
+                    if change.operator != reader and key not in found:
+                        verb = "changes" if change.kind == READS_CHANGED else "may change"
+                        text = f"{mine.text}, which {change.operator} {verb} ({change.reason})"
+                        found[key] = Effect(change.kind, Reason(text, mine.where))
+        return list(found.values())
+
+    def _visible(self, held: object, name: str) -> Iterator[tuple[tuple[int, int], _Change]]:
+        """The changes that reading a place can see. A place without a name is anything of its object."""
+        for index, change in enumerate(self.by_object.get(id(held), ())):
+            if not name or not change.name or name == change.name:
+                yield (id(held), index), change
+        if name:
+            return
+        for other in self.by_object.keys() & self._reachable(held).keys() - {id(held)}:
+            for index, change in enumerate(self.by_object[other]):
+                if not change.name:
+                    yield (other, index), change
+
+    def _reachable(self, held: object) -> Mapping[int, object]:
+        if id(held) not in self.reachable:
+            self.reachable[id(held)] = _reachable(held)
+        return self.reachable[id(held)]
 
 
-class _Seen:
-    """A place that an operator reads."""
-
-    def __init__(self, place: Place) -> None:
-        self.held, self.name = place
-
-    def shows(self, changed_place: Place) -> bool:
-        """Whether reading it can see a change of another place."""
-        other, other_name = changed_place
-        if self.name or other_name:  # no name: anything of it
-            return self.held is other and (self.name == other_name or not (self.name and other_name))
-        return self.held is other or id(other) in self._reachable
-
-    @cached_property
-    def _reachable(self) -> Mapping[int, object]:
-        return _reachable(self.held)
+@dataclass(frozen=True, slots=True)
+class _Change:
+    operator: str
+    kind: str
+    name: str  # of what of the object; none: anything of it
+    reason: Reason
 
 
 def _reachable(held: object) -> Mapping[int, object]:

@@ -29,8 +29,8 @@ def joints(
     own = set(names)
     leaving = [
         (stream, consumer)
-        for stream in graph.streams
-        if stream.operator in own
+        for name in names
+        for stream in _outputs(graph, name)
         for consumer, _ in graph.consumers[stream]
         if consumer.name not in own
     ]
@@ -77,8 +77,9 @@ def _strategy(
 
 def _has_side_doors(graph: LogicalGraph, names: tuple[str, ...]) -> bool:
     """Whether an operator behind the first one takes tuples of other regions, or of what is in none."""
+    own = set(names)
     return any(
-        stream.operator not in names
+        stream.operator not in own
         for name in names[1:]
         for port, stream in enumerate(graph.by_name[name].inputs)
         if port != graph.by_name[name].mark_port
@@ -88,12 +89,12 @@ def _has_side_doors(graph: LogicalGraph, names: tuple[str, ...]) -> bool:
 def _selectivity(graph: LogicalGraph, names: tuple[str, ...], leaving: set[StreamRef]) -> tuple[int, int | None]:
     """How many tuples leave the region for one that enters it, at least and at most, over all paths."""
     least, most = 1, 1
-    facts = facts_of(graph)
+    facts, ways_out = facts_of(graph), graph.bits(stream.operator for stream in leaving)
     for name in names:
         operator = graph.by_name[name]
         if not operator.inputs:
             continue
-        ports = [port for port in range(len(operator.outputs)) if _leads_on(graph, StreamRef(name, port), leaving)]
+        ports = [s.port for s in _outputs(graph, name) if s in leaving or _leads_on(graph, s, ways_out)]
         for port in ports:
             one = facts[name].selectivity[port]
             least = min(least, one.least) if one.known else 0
@@ -105,10 +106,10 @@ def _selectivity(graph: LogicalGraph, names: tuple[str, ...], leaving: set[Strea
     return least, most
 
 
-def _leads_on(graph: LogicalGraph, stream: StreamRef, leaving: set[StreamRef]) -> bool:
-    """Whether tuples of the stream can get out of the region."""
-    if stream in leaving:
-        return True
-    behind = {consumer.name for consumer, _ in graph.consumers[stream]}
-    reached = behind.union(*(graph.reaches[name] for name in behind)) if behind else behind
-    return any(out.operator in reached for out in leaving)
+def _leads_on(graph: LogicalGraph, stream: StreamRef, ways_out: int) -> bool:
+    """Whether tuples of the stream can reach one of the operators by which they leave the region."""
+    return any(graph.reach[consumer.name] & ways_out for consumer, _ in graph.consumers[stream])
+
+
+def _outputs(graph: LogicalGraph, name: str) -> list[StreamRef]:
+    return [StreamRef(name, port) for port in range(len(graph.by_name[name].outputs))]

@@ -16,6 +16,10 @@ def live_attributes(graph: LogicalGraph, *, by_rows: bool = False) -> Mapping[St
 
     `by_rows`: where every function is called as a whole, as in the reference; then a map reads for dead fields, too.
     """
+    return graph.analyses.once(_live, by_rows)
+
+
+def _live(graph: LogicalGraph, by_rows: bool) -> Mapping[StreamRef, tuple[str, ...]]:
     live: dict[StreamRef, set[str]] = {stream: set() for stream in graph.streams}
     for operator in reversed(graph.operators):
         for port, stream in enumerate(operator.inputs):

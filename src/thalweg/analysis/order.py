@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef
@@ -29,31 +28,37 @@ class OrderLayout:
 
 
 def order_layout(graph: LogicalGraph) -> OrderLayout:
+    return graph.analyses.once(_order_layout)
+
+
+def _order_layout(graph: LogicalGraph) -> OrderLayout:
     branch: dict[tuple[str, int], int] = {}
+    counting = graph.bits(o.name for o in graph.operators if o.sub_positions)
+    widened = counting  # where sub-positions are written: by these, and at input ports with a branch index
     for stream in reversed(graph.streams):  # from the end: what is written behind a fan-out decides about it
         consumers = graph.consumers[stream]
-        if _reconverge(graph, consumers) or _failures_interleave(graph, consumers, branch):
-            branch |= {(operator.name, port): index for index, (operator, port) in enumerate(consumers)}
+        if _reconverge(graph, consumers) or _failures_interleave(graph, consumers, widened):
+            branch.update({(operator.name, port): index for index, (operator, port) in enumerate(consumers)})
+            widened |= graph.bits(operator.name for operator, _ in consumers)
     width: dict[StreamRef, int] = {}
     layout = OrderLayout(width, branch)
     for operator in graph.operators:
         placing = (layout.port_width(operator, port) for port in operator.placing_ports)
         own = max(placing, default=0) + operator.sub_positions
-        width |= {StreamRef(operator.name, port): own for port in range(len(operator.outputs))}
+        width.update({StreamRef(operator.name, port): own for port in range(len(operator.outputs))})
     return layout
 
 
 def _reconverge(graph: LogicalGraph, consumers: tuple[tuple[Operator, int], ...]) -> bool:
-    return any(graph.reaches[a.name] & graph.reaches[b.name] for (a, _), (b, _) in combinations(consumers, 2))
+    seen = 0
+    for operator, _ in consumers:
+        if seen & graph.reach[operator.name]:
+            return True
+        seen |= graph.reach[operator.name]
+    return False
 
 
-def _failures_interleave(
-    graph: LogicalGraph, consumers: tuple[tuple[Operator, int], ...], branch: Mapping[tuple[str, int], int]
-) -> bool:
+def _failures_interleave(graph: LogicalGraph, consumers: tuple[tuple[Operator, int], ...], widened: int) -> bool:
     """Whether the failures of one tuple's copies could be compared wrongly: order keys of different widths."""
     can_fail = [operator for operator, _ in consumers if not isinstance(operator, Sink)]
-    if len(can_fail) < 2:
-        return False
-    behind = frozenset[str]().union(*(graph.reaches[operator.name] for operator in can_fail))
-    numbering = any(graph.by_name[name].sub_positions for name in behind)
-    return numbering or any(name in behind for name, _ in branch)
+    return len(can_fail) > 1 and any(graph.reach[operator.name] & widened for operator in can_fail)

@@ -22,6 +22,10 @@ def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
 
 def ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
     """The sinks to which order is owed: those of unordered streams only if a replay must repeat it."""
+    return graph.analyses.once(_ordered_sinks)
+
+
+def _ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
     free = unordered_streams(graph)
     return frozenset(s.name for s in graph.sinks if s.endpoint.placed or s.inputs[0] not in free)
 

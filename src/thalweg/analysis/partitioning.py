@@ -8,18 +8,21 @@ from dataclasses import replace
 from thalweg.analysis.facts import facts_of
 from thalweg.ir.bucket_tables import Table
 from thalweg.ir.operators import Feedback, Operator, Source, StreamRef
-from thalweg.ir.plan import STAY, TO_FIRST, PhysicalPlan, Route
+from thalweg.ir.plan import STAY, TO_FIRST, Plan, Route
 
 
-def partitioning(plan: PhysicalPlan) -> Mapping[StreamRef, Route]:
+def partitioning(plan: Plan) -> Mapping[StreamRef, Route]:
     """The route by which each stream is partitioned where it is made; STAY when nothing is known."""
-    parts: dict[StreamRef, Route] = {}
-    for operator in plan.graph.operators:
-        parts |= output_routes(plan, operator, parts)
-    return parts
+    if "partitioning" not in plan.derived:
+        parts: dict[StreamRef, Route] = {}
+        for operator in plan.graph.operators:
+            parts.update(_output_routes(plan, operator, parts))
+        plan.derived["partitioning"] = parts
+    made: Mapping[StreamRef, Route] = plan.derived["partitioning"]
+    return made
 
 
-def output_routes(plan: PhysicalPlan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[StreamRef, Route]:
+def _output_routes(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[StreamRef, Route]:
     """The routes by which an operator's output streams are partitioned."""
     in_one = plan.reads_in_one or (plan.channels == 1 and not plan.is_open)
     if isinstance(operator, Feedback) or (isinstance(operator, Source) and in_one):
@@ -34,7 +37,7 @@ def output_routes(plan: PhysicalPlan, operator: Operator, parts: Mapping[StreamR
     return routes
 
 
-def arriving_routes(plan: PhysicalPlan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[int, Route]:
+def arriving_routes(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[int, Route]:
     """By input port that takes tuples: how they are spread when they arrive."""
     ports = [port for port in range(len(operator.inputs)) if port != operator.mark_port]
     if plan.is_routed(operator):
@@ -43,7 +46,7 @@ def arriving_routes(plan: PhysicalPlan, operator: Operator, parts: Mapping[Strea
     return {port: parts[operator.inputs[port]] for port in ports}
 
 
-def _kept(plan: PhysicalPlan, operator: Operator, output: int, arriving: Mapping[int, Route]) -> Route:
+def _kept(plan: Plan, operator: Operator, output: int, arriving: Mapping[int, Route]) -> Route:
     """The route by which what one output port emits is partitioned: attributes must come through unchanged."""
     routes = set(arriving.values())
     first = next(iter(routes), STAY)
@@ -64,9 +67,9 @@ def _kept(plan: PhysicalPlan, operator: Operator, output: int, arriving: Mapping
     return replace(first, key=tuple(names))
 
 
-def _spread(route: Route) -> tuple[int, int, Table | None]:
+def _spread(route: Route) -> tuple[int, int, bool, Table | None]:
     """Two routes with this in common send equal keys to the same channel."""
-    return len(route.key or ()), route.degree, route.table
+    return len(route.key or ()), route.degree, route.open, route.table
 
 
 def speaks_for_itself(operator: Operator) -> bool:

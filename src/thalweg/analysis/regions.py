@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,22 +14,14 @@ from thalweg.ir.facts import Reason
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Source, StreamRef
-from thalweg.ir.regions import PARALLEL_SOURCE, SHUFFLE, SPLIT, Region, Regions, Verdict
+from thalweg.ir.regions import PARALLEL_SOURCE, SHUFFLE, SPLIT, ChannelVerdict, Region, Regions
 
 View = Mapping[str, str]  # attribute where tuples enter the region -> what an unchanged copy of it is called here
-_formed: dict[tuple[int, str], tuple[weakref.ref[LogicalGraph], Regions]] = {}  # graphs are planned many times
 
 
 def form_regions(graph: LogicalGraph, rules: str = "thalweg") -> Regions:
     """All regions of a graph, and for every operator that is in none the reason."""
-    held = _formed.get((id(graph), rules))
-    if held is not None and held[0]() is graph:
-        return held[1]
-    made = _form(graph, rules_of(rules))
-    for key in [key for key, (ref, _) in _formed.items() if ref() is None]:
-        del _formed[key]
-    _formed[id(graph), rules] = weakref.ref(graph), made
-    return made
+    return graph.analyses.once(_form, rules_of(rules))
 
 
 def _form(graph: LogicalGraph, rules: Rules) -> Regions:
@@ -86,7 +77,9 @@ class _Growing:
     kind: str
     key: tuple[str, ...] | None
     degree: int | None
+    number: int
     operators: list[str] = field(default_factory=list)
+    reach: int = 0  # all that its operators can reach
     arriving: dict[str, list[View]] = field(default_factory=dict)  # by operator and port
 
 
@@ -119,7 +112,7 @@ class _Forming:
             if operator.key is not None:
                 return self._met(operator, before, hint)
             # It takes tuples where they are, of whatever region; where they are is then no longer known.
-            latest = max(regions.values(), key=self.growing.index)
+            latest = max(regions.values(), key=lambda region: region.number)
             return self._put(operator, latest, [{} for _ in _data(operator)])
         (region,) = regions.values()
         if hint is not None and hint.degree is not None and region.degree not in (None, hint.degree):
@@ -139,12 +132,13 @@ class _Forming:
         """Several streams meet in state: the latest region that has its key takes it in, and the others' tuples are
         routed there by the same key; unless they are made from what this region makes."""
         streams = _data(operator)
-        for region in reversed(self.growing):
+        met = {region.number: region for region in before if region is not None}
+        for _, region in sorted(met.items(), reverse=True):
             ports = [port for port, other in enumerate(before) if other is region]
-            behind = frozenset[str]().union(*(self.graph.reaches[name] for name in region.operators))
-            late = any(s.operator in behind for port, s in enumerate(streams) if port not in ports)
+            others = (s.operator for port, s in enumerate(streams) if port not in ports)
+            late = any(region.reach >> self.graph.declared[name] & 1 for name in others)
             asked = hint is not None and hint.degree is not None and region.degree not in (None, hint.degree)
-            if not ports or region.key is None or late or asked:
+            if region.key is None or late or asked:
                 continue
             inside = {port: self.views.get(streams[port], {}) for port in ports}
             shared = _shared(operator, inside)
@@ -174,11 +168,12 @@ class _Forming:
         return self._put(operator, region, views)
 
     def _begin(self, kind: str, key: tuple[str, ...] | None, hint: Hint | None) -> _Growing:
-        self.growing.append(_Growing(kind, key, hint.degree if hint is not None else None))
+        self.growing.append(_Growing(kind, key, hint.degree if hint is not None else None, len(self.growing)))
         return self.growing[-1]
 
     def _put(self, operator: Operator, region: _Growing, views: list[View]) -> _Growing:
         region.operators.append(operator.name)
+        region.reach |= self.graph.reach[operator.name]
         region.arriving[operator.name] = views
         self.place[operator.name] = region
         facts = facts_of(self.graph)[operator.name]
@@ -195,11 +190,11 @@ class _Forming:
         return Reason(f"takes its tuples where they are, behind {before}, which runs in one channel", operator.where)
 
     def regions(self) -> Regions:
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, ChannelVerdict] = {}
         for operator in self.graph.operators:
             reason = self.refused.get(operator.name)
             safe = reason or facts_of(self.graph)[operator.name].state.because
-            verdicts[operator.name] = Verdict(operator.name, reason is None, safe)
+            verdicts[operator.name] = ChannelVerdict(operator.name, reason is None, safe)
         made = []
         for number, region in enumerate(self.growing):
             names = tuple(sorted(region.operators, key=self.graph.declared.__getitem__))

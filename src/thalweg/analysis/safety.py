@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-import weakref
 
 from thalweg.analysis.facts import facts_of
 from thalweg.errors import GraphError, ThalwegWarning
 from thalweg.ir.facts import HIDDEN_STATE, MUTATES_INPUT, RANDOMNESS, TIME, Effect
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator
-
-_checked: dict[int, weakref.ref[LogicalGraph]] = {}  # one warning for each graph, not for each of its plans
 
 
 def check_safety(graph: LogicalGraph) -> None:
@@ -20,9 +17,10 @@ def check_safety(graph: LogicalGraph) -> None:
     Such an operator would give another answer in several processes, and after a restart. Sequential execution would
     cure only the first, so it is no way out; a declaration is, for who knows that no result depends on it (a cache).
     """
-    held = _checked.get(id(graph))
-    if held is not None and held() is graph:
-        return
+    graph.analyses.once(_check)  # one warning for each graph, not for each of its plans
+
+
+def _check(graph: LogicalGraph) -> None:
     for name, facts in facts_of(graph).items():
         operator = graph.by_name[name]
         hidden = facts.effects_of(*HIDDEN_STATE)
@@ -30,7 +28,6 @@ def check_safety(graph: LogicalGraph) -> None:
             raise _refusal(operator, hidden[0])
         for effect in facts.effects_of(TIME, RANDOMNESS):
             warnings.warn(_surprise(operator, effect), ThalwegWarning, stacklevel=2)
-    _checked[id(graph)] = weakref.ref(graph)
 
 
 def _refusal(operator: Operator, effect: Effect) -> GraphError:

@@ -6,12 +6,13 @@ from typing import Any
 
 from thalweg.analysis.edges import edges
 from thalweg.analysis.regions import form_regions
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Sink, Source
-from thalweg.ir.plan import STAY, PhysicalPlan
+from thalweg.ir.plan import STAY, Plan
 from thalweg.ir.regions import NONE, Region
 
 
-def regions_text(plan: PhysicalPlan, rules: str) -> list[str]:
+def regions_text(plan: Plan, rules: str) -> list[str]:
     """Regions with their joints, then every operator that is in none."""
     formed = form_regions(plan.graph, rules)
     lines = ["parallel regions" if rules == "thalweg" else f"parallel regions, by the rules of the {rules}"]
@@ -22,9 +23,9 @@ def regions_text(plan: PhysicalPlan, rules: str) -> list[str]:
     return lines
 
 
-def order_text(plan: PhysicalPlan) -> list[str]:
+def order_text(plan: Plan) -> list[str]:
     """Every edge on which order is owed and not free, and how many others there are."""
-    shown = [e for e in edges(plan) if (e.operator, e.port) in plan.wire_of]
+    shown = [e for e in edges(plan) if (e.operator, e.port) in layout(plan).wire_of]
     width = max((len(f"{e.stream} -> {e.operator}") for e in shown), default=0)
     lines = ["order"] if shown else []
     for e in shown:
@@ -33,7 +34,7 @@ def order_text(plan: PhysicalPlan) -> list[str]:
     return lines
 
 
-def _region(region: Region, plan: PhysicalPlan) -> list[str]:
+def _region(region: Region, plan: Plan) -> list[str]:
     by = "" if region.key is None else f" by {', '.join(region.key)}"
     asked = "" if region.degree is None else f", degree {region.degree} asked for"
     return [
@@ -43,11 +44,11 @@ def _region(region: Region, plan: PhysicalPlan) -> list[str]:
     ]
 
 
-def _exchanges(region: Region, plan: PhysicalPlan) -> list[str]:
+def _exchanges(region: Region, plan: Plan) -> list[str]:
     """Where tuples change channel although they stay in the region: behind a source whose key the region has."""
     lines: list[str] = []
     for e in edges(plan):
-        wire, operator = plan.wire_of.get((e.operator, e.port)), plan.graph.by_name[e.operator]
+        wire, operator = layout(plan).wire_of.get((e.operator, e.port)), plan.graph.by_name[e.operator]
         inside = e.stream.operator in region.operators and e.operator in region.operators
         if inside and wire is not None and wire.route != STAY and e.merge != NONE and e.port != operator.mark_port:
             source = isinstance(plan.graph.by_name[e.stream.operator], Source)
@@ -56,22 +57,22 @@ def _exchanges(region: Region, plan: PhysicalPlan) -> list[str]:
     return lines
 
 
-def _order(region: Region, plan: PhysicalPlan) -> str:
+def _order(region: Region, plan: Plan) -> str:
     """How the plan merges what leaves the region; and what its state and selectivity ask for, where that differs."""
     table, merges = f"{region.last.strategy}, {region.last.because}", _merges(region, plan)
     return table if merges == [region.last.strategy] else f"{' | '.join(merges)}; by the paper's table: {table}"
 
 
-def _merges(region: Region, plan: PhysicalPlan) -> list[str]:
+def _merges(region: Region, plan: Plan) -> list[str]:
     leaving = [e for e in edges(plan) if e.stream.operator in region.operators and e.operator not in region.operators]
     return sorted({e.merge for e in leaving} - {NONE}) or [NONE]
 
 
-def _is_sink(plan: PhysicalPlan, name: str) -> bool:
+def _is_sink(plan: Plan, name: str) -> bool:
     return isinstance(plan.graph.by_name[name], Sink)
 
 
-def regions_json(plan: PhysicalPlan, rules: str) -> dict[str, Any]:
+def regions_json(plan: Plan, rules: str) -> dict[str, Any]:
     formed = form_regions(plan.graph, rules)
     return {
         "rules": rules,

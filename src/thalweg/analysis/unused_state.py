@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -10,9 +9,6 @@ from thalweg.analysis.facts import facts_of
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Process
-
-# Graphs are planned many times. None: the graph itself.
-_settled: dict[tuple[int, frozenset[str]], tuple[weakref.ref[LogicalGraph], LogicalGraph | None]] = {}
 
 
 def settled(graph: LogicalGraph, held: Collection[str] = ()) -> LogicalGraph:
@@ -23,20 +19,17 @@ def settled(graph: LogicalGraph, held: Collection[str] = ()) -> LogicalGraph:
     after: an operator without state, like a map
     must not fire: on one that takes marks or has something to say at the end, which one channel does once.
     """
-    key = id(graph), frozenset(held)
-    found = _settled.get(key)
-    if found is not None and found[0]() is graph:
-        return found[1] or graph
+    return graph.analyses.once(_settled, frozenset(held)) or graph
+
+
+def _settled(graph: LogicalGraph, held: frozenset[str]) -> LogicalGraph | None:
+    """None: the graph itself."""
     facts = facts_of(graph)
     operators = tuple(
         replace(o, by=None) if isinstance(o, Process) and o.name not in held and _keeps_nothing(o, facts[o.name]) else o
         for o in graph.operators
     )
-    made = None if operators == graph.operators else replace(graph, operators=operators)
-    for old in [old for old, (ref, _) in _settled.items() if ref() is None]:
-        del _settled[old]
-    _settled[key] = weakref.ref(graph), made
-    return made or graph
+    return None if operators == graph.operators else replace(graph, operators=operators)
 
 
 def _keeps_nothing(operator: Process, facts: Facts) -> bool:

@@ -13,9 +13,10 @@ from rich.text import Text
 from thalweg.cli.number_words import counted
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import PARTS, EpochReport, OperatorCounts, Ports, added
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.pe_id import PeId
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 _BAR = 32
 _COLORS = {
@@ -43,7 +44,7 @@ def stopping_line(epoch: int | None) -> str:
 class LiveTable:
     """Started by the first epoch: before, Spark's start has the terminal for itself."""
 
-    def __init__(self, out: Console, plan: PhysicalPlan, tables: Tables) -> None:
+    def __init__(self, out: Console, plan: Plan, tables: Tables) -> None:
         self.out, self.plan, self.tables = out, plan, tables
         self.spinner = Spinner("dots")
         self.live = Live(self.spinner, console=out, refresh_per_second=8, vertical_overflow="crop")
@@ -117,7 +118,7 @@ def time_bar(report: EpochReport) -> Text:
     return text
 
 
-def operator_table(plan: PhysicalPlan, report: EpochReport, room: int) -> Table:
+def operator_table(plan: Plan, report: EpochReport, room: int) -> Table:
     """A row per operator in the plan's order; where there are more than rows, those with the most tuples."""
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
     table.add_column("operator", no_wrap=True, overflow="ellipsis")
@@ -128,7 +129,7 @@ def operator_table(plan: PhysicalPlan, report: EpochReport, room: int) -> Table:
     shown = _chosen(operators, report, room)
     before: PeId | None = None
     for operator in shown:
-        pe = PeId(*plan.place[operator.name])
+        pe = layout(plan).place[operator.name]
         table.add_row(*_row(plan, report, operator, pe, first=pe != before))
         before = pe
     hidden = len(operators) - len(shown)
@@ -137,10 +138,10 @@ def operator_table(plan: PhysicalPlan, report: EpochReport, room: int) -> Table:
     return table
 
 
-def _in_order(plan: PhysicalPlan) -> list[Operator]:
+def _in_order(plan: Plan) -> list[Operator]:
     """By place; what only carries marks has nothing to show."""
     operators = [o for o in plan.graph.operators if not o.makes_marks]
-    return sorted(operators, key=lambda o: plan.place[o.name])
+    return sorted(operators, key=lambda o: layout(plan).place[o.name])
 
 
 def _chosen(operators: list[Operator], report: EpochReport, room: int) -> list[Operator]:
@@ -155,7 +156,7 @@ def _tuples(counts: OperatorCounts) -> int:
     return _sum(counts.tuples_in) + _sum(counts.tuples_out)
 
 
-def _row(plan: PhysicalPlan, report: EpochReport, operator: Operator, pe: PeId, *, first: bool) -> list[str]:
+def _row(plan: Plan, report: EpochReport, operator: Operator, pe: PeId, *, first: bool) -> list[str]:
     """A PE's busy share stands in the row of its first operator; a sink's is the driver's time for it."""
     counts = report.operators[operator.name]
     taken, given = _sum(counts.tuples_in), _sum(counts.tuples_out)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 from thalweg.cli.find_app import load_app
 from thalweg.cli.terminal import err
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import OPEN
-from thalweg.optimize.passes import Observer, read_plan
+from thalweg.ir.plan_options import OPEN
+from thalweg.optimize.passes import Observer, ignore
+from thalweg.optimize.request import PlanRequest
 from thalweg.planning.run_plan import Planned, plan_run
 
 
@@ -19,40 +21,18 @@ def graph_of(app: str, params: list[str] | None) -> LogicalGraph:
 
 
 def planned_by(
-    graph: LogicalGraph,
-    degree: int,
-    fuse: str,
-    file: Path | None,
-    observe: Observer = lambda step: None,
-    buckets: int | None = None,
-    balance: bool = False,
-    checkpoint: Path | None = None,
-    rules: str = "thalweg",
+    graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
 ) -> Planned:
-    if file is not None:
-        said = {"--balance": balance, "--fuse": fuse != "all", "--rules": rules != "thalweg"}
-        for option in (name for name, given in said.items() if given):
-            raise UsageError(f"--plan says all that {option} would", expected=f"--plan or {option}, not both")
-        return Planned(read_plan(file.read_text(), graph, degree, buckets))
-    groups = Path(fuse).read_text() if Path(fuse).is_file() else fuse
-    with err.status("counting keys in a sample of the input") if balance else nullcontext():
-        return plan_run(
-            graph,
-            degree=degree,
-            fuse=groups,
-            buckets=buckets,
-            balance=balance,
-            checkpoint=checkpoint,
-            rules=rules,
-            observe=observe,
-        )
+    """The plan of a request; a sample of the input is counted with a note that it takes a while."""
+    with err.status("counting keys in a sample of the input") if request.balance else nullcontext():
+        return plan_run(graph, request, checkpoint, observe)
 
 
-def degree_of(text: str) -> int:
-    """A number of channels, or OPEN."""
-    if text != "open" and not (text.isdecimal() and int(text) > 0):
+def degree_of(text: str) -> int | Literal["open"]:
+    """A number of channels, or "open"."""
+    if text != OPEN and not (text.isdecimal() and int(text) > 0):
         raise UsageError("--degree counts channels", expected="1 or more, or open", found=text)
-    return OPEN if text == "open" else int(text)
+    return OPEN if text == OPEN else int(text)
 
 
 def pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:

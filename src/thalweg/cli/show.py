@@ -22,7 +22,7 @@ from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.sinks.writers import tuples_of
 from thalweg.engine.storage.report import EpochReport
 from thalweg.errors import UsageError, did_you_mean
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 _SHOWN = 5
 VIEWS = ("table", "line")
@@ -41,7 +41,7 @@ class View(Protocol):
 
 @contextmanager
 def progress(
-    out: Console, err: Console, plan: PhysicalPlan, *, as_json: bool, view: str | None, tables: Tables | None = None
+    out: Console, err: Console, plan: Plan, *, as_json: bool, view: str | None, tables: Tables | None = None
 ) -> Iterator[View]:
     """A table or a line that is kept up to date on a terminal, below the live tables of sinks; a line per epoch, or a
     JSON document, elsewhere."""

@@ -17,6 +17,7 @@ from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.expressions import Writer
 from thalweg.codegen.segments import Call, Step, bracketed_segments, brackets_of, plain_segments
 from thalweg.ir.expr import Attr, Expr, Record, text
+from thalweg.ir.layout import Wire, layout
 from thalweg.ir.operators import (
     Aggregate,
     EventTime,
@@ -37,7 +38,7 @@ from thalweg.ir.operators import (
     Union,
 )
 from thalweg.ir.pe_id import PeId
-from thalweg.ir.plan import PhysicalPlan, Wire
+from thalweg.ir.plan import Plan
 from thalweg.runtime.program import Program
 
 _IMPORTS = """\
@@ -51,20 +52,20 @@ from thalweg.runtime import cpython_operations as by_value
 """
 
 
-def compile_plan(plan: PhysicalPlan, cuts: Collection[str] = ()) -> tuple[tuple[Program, ...], ...]:
+def compile_plan(plan: Plan, cuts: Collection[str] = ()) -> tuple[tuple[Program, ...], ...]:
     """The programs of a plan, by stage and PE, for one start. `cuts`: operators with which a new segment begins."""
-    layout, live = order_layout(plan.graph), live_attributes(plan.graph)
-    facts = _Facts(plan, layout, live, uuid.uuid4().hex, frozenset(cuts))
+    order, live = order_layout(plan.graph), live_attributes(plan.graph)
+    facts = _Facts(plan, order, live, uuid.uuid4().hex, frozenset(cuts))
     return tuple(
         tuple(_compile(facts, PeId(s, p), pe.operators) for p, pe in enumerate(stage.pes))
-        for s, stage in enumerate(plan.stages)
+        for s, stage in enumerate(layout(plan).stages)
     )
 
 
 @dataclass(frozen=True)
 class _Facts:
-    plan: PhysicalPlan
-    layout: OrderLayout
+    plan: Plan
+    order: OrderLayout
     live: Mapping[StreamRef, tuple[str, ...]]
     start: str
     cuts: frozenset[str]
@@ -72,7 +73,7 @@ class _Facts:
     @cached_property
     def _wires(self) -> Mapping[str, list[Wire]]:
         found: dict[str, list[Wire]] = {}
-        for wire in self.plan.wires:
+        for wire in layout(self.plan).wires:
             found.setdefault(wire.stream.operator, []).append(wire)
         return found
 
@@ -99,15 +100,15 @@ def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
         ranks={name: graph.depth_first_rank[name] for name in names},
         ends={name: graph.declared[name] for name in names},
         widths={
-            n: max((facts.layout.port_width(o, port) for port in range(len(o.inputs))), default=0)
+            n: max((facts.order.port_width(o, port) for port in range(len(o.inputs))), default=0)
             for n, o in operators.items()
         },
         tables={
             j.name: tuple((n, t) for n, t in graph.type_of(j.inputs[1]).attributes if n in _kept(facts, j))
             for j in joins
         },
-        consumes=plan.wires_into(pe),
-        forwards=plan.wires_beyond(pe),
+        consumes=layout(plan).wires_into(pe),
+        forwards=layout(plan).wires_beyond(pe),
         routes={w.index: w.route for w in sent},
         wire_columns={w.index: facts.live[w.stream] for w in sent},
         buckets=plan.buckets,
@@ -157,7 +158,7 @@ class _Module:
 
     def _reads(self, operator: Operator) -> frozenset[str]:
         """The variables of the streams that an operator reads; the others come into the PE by wires."""
-        wires = self.facts.plan.wire_of
+        wires = layout(self.facts.plan).wire_of
         streams = (s for port, s in enumerate(operator.inputs) if (operator.name, port) not in wires)
         return frozenset(self.names[stream.operator] for stream in streams)
 
@@ -180,9 +181,9 @@ class _Module:
         return self.names[stream.operator] + (f"[{stream.port}]" if ports > 1 else "")
 
     def _input(self, operator: Operator, port: int) -> str:
-        wire = self.facts.plan.wire_of.get((operator.name, port))
+        wire = layout(self.facts.plan).wire_of.get((operator.name, port))
         frame = self._stream(operator.inputs[port]) if wire is None else f"turn.inputs.get({wire.index})"
-        branch = self.facts.layout.branch.get((operator.name, port))
+        branch = self.facts.order.branch.get((operator.name, port))
         return frame if branch is None else f"pe.branch({frame}, {branch})"
 
     def _emits(self, operator: Operator) -> list[Step]:
@@ -236,7 +237,7 @@ class _Module:
             case RandomSplit():
                 call = f"pe.random_split(turn, {name!r}, {inputs}, {lives})"
             case Union():
-                call = f"pe.union({live}, {self.facts.layout.width[operator.output]}, {inputs})"
+                call = f"pe.union({live}, {self.facts.order.width[operator.output]}, {inputs})"
             case Aggregate():
                 arguments = self._arguments(f"{var}_arguments", operator)
                 fields = self._record(f"{var}_fields", operator.fields, live, operator)
@@ -258,7 +259,7 @@ class _Module:
             case _:
                 raise AssertionError(operator)
         if own < ports:
-            width = self.facts.layout.width[operator.output]
+            width = self.facts.order.width[operator.output]
             call = f"[{'*' if several else ''}{call}, pe.dead_letters(turn, {name!r}, {width})]"
         elif several and ports == 1:
             call = f"{call}[0]"

@@ -1,32 +1,46 @@
-"""PhysicalPlan: a line of stages; each stage is a row of PEs behind one exchange."""
+"""Plan: a graph and what was decided for each of its operators. What follows from that is in `ir.layout`."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from thalweg.ir.bucket_tables import Table
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Source
 
 DEFAULT_FRAME_ROWS = 262_144
-OPEN = -1  # a degree that is chosen when the plan is run
 
 
-@dataclass(frozen=True, slots=True)
-class PE:
-    """Operators compiled into one callable, in declaration order. Inside it a stream connection is a call."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided for one operator.
 
-    operators: tuple[str, ...]
+    `key` is how tuples find their channel: by these attributes; with an empty key in turn; None: they are not routed,
+    and the operator takes them where they are (a source is then read in as many tasks as the engine has).
+    `degree` is the number of channels among which the key chooses; None: that is still open, or there is no key.
+    `table` has the channel of each bucket of keys; None: bucket % degree.
+    `group`: the operators of one group are one PE; None: a PE of its own. All sources share the first PE.
+    """
 
+    degree: int | None = None
+    key: tuple[str, ...] | None = None
+    group: int | None = None
+    table: Table | None = None
+    host: str | None = None
+    ports: tuple[int, ...] = ()  # input ports with a queue and a thread of their own
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What runs between two exchanges. The first PE of stage 0 holds the sources, that of every other holds state."""
+    def __post_init__(self) -> None:
+        if self.key is None and (self.degree is not None or self.table is not None):
+            raise ValueError("a degree or a table without a key: tuples that are not routed have no channel to choose")
 
-    pes: tuple[PE, ...]
+    @property
+    def is_open(self) -> bool:
+        """Whether the degree is still to be chosen."""
+        return self.key is not None and self.degree is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +48,20 @@ class Route:
     """How tuples find their channel: by key over `degree` channels, with an empty key in turn (of one: to channel 0);
     or, without a key, by going to each of `degree` channels (marks do) or, with degree 0, by staying in theirs.
 
-    `table` has the channel of each bucket of keys; None: bucket % degree."""
+    `table` has the channel of each bucket of keys; None: bucket % degree. `open`: the degree is not chosen yet."""
 
     key: tuple[str, ...] | None
     degree: int
     table: Table | None = None
+    open: bool = False
 
     def __str__(self) -> str:
+        over = "as many as asked for" if self.open else str(self.degree)
         if self.key is None:
-            return f"to all of {self.degree}" if self.degree else "stay"
+            return f"to all of {over}" if self.degree or self.open else "stay"
         if self.degree == 1:
             return "to channel 0"
         how = f"by {', '.join(self.key)}" if self.key else "in turn"
-        over = "as many as asked for" if self.degree == OPEN else str(self.degree)
         return f"{how} over {over}" + (", by its table" if self.table is not None else "")
 
 
@@ -54,116 +69,73 @@ STAY = Route(None, 0)
 TO_FIRST = Route((), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A stream that leaves its PE, with its route. One exchange carries all wires; those not addressed pass through."""
-
-    index: int
-    stream: StreamRef
-    route: Route
-
-
 @dataclass(frozen=True)
-class PhysicalPlan:
-    """A graph, its stages, and how tuples are spread over channels.
-
-    `degrees`: of every stateful operator and every other one whose tuples are routed to it; of a source, in how many
-    channels it is read (not said: that is left to the engine). `keys`: what routes tuples, where that is not an
-    operator's whole key.
-    """
+class Plan:
+    """A graph, a decision for each of its operators, and the numbers that hold for all of them."""
 
     graph: LogicalGraph
-    stages: tuple[Stage, ...]
-    degrees: Mapping[str, int]
+    decisions: Mapping[str, Decision]  # of every operator, by name
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    assignments: Mapping[str, Table] = field(default_factory=dict)  # by keyed operator: the channel of each bucket
+    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # what follows from it
+
+    def decide(self, changed: Mapping[str, Decision], *, buckets: int | None = None) -> Plan:
+        """The plan with these decisions in place of its own; the same object if they are its own."""
+        decisions = {**self.decisions, **changed}
+        kept = self.buckets if buckets is None else buckets
+        if (decisions, kept) == (self.decisions, self.buckets):
+            return self
+        return replace(self, decisions=decisions, buckets=kept)
+
+    @cached_property
+    def degrees(self) -> Mapping[str, int | None]:
+        """Of every operator that tuples are routed to, and of sources whose readers are counted; None: open."""
+        return {o.name: d.degree for o in self.graph.operators if (d := self.decisions[o.name]).key is not None}
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The channel of each bucket, by operator; of others it is bucket % degree."""
+        return {o.name: t for o in self.graph.operators if (t := self.decisions[o.name].table) is not None}
 
     @cached_property
     def channels(self) -> int:
         """The number of channels of every exchange: one number, because Spark has one for all stateful stages."""
-        return max(1, *self.degrees.values()) if self.degrees else 1
+        return max([1, *(degree for degree in self.degrees.values() if degree is not None)])
 
     @cached_property
     def reads_in_one(self) -> bool:
         """Whether sources are read in one channel, one task: else in any number of tasks."""
-        return any(self.degrees.get(source.name) == 1 for source in self.graph.sources)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a degree is still to be chosen."""
-        return OPEN in self.degrees.values()
+        return any(self.decisions[source.name].degree == 1 for source in self.graph.sources)
 
     @cached_property
-    def place(self) -> Mapping[str, tuple[int, int]]:
-        """(stage, PE within the stage) of each operator; sinks are behind the last stage."""
-        places = {
-            name: (s, p)
-            for s, stage in enumerate(self.stages)
-            for p, pe in enumerate(stage.pes)
-            for name in pe.operators
-        }
-        return places | {sink.name: (len(self.stages), 0) for sink in self.graph.sinks}
+    def is_open(self) -> bool:
+        """Whether a degree is still to be chosen."""
+        return any(decision.is_open for decision in self.decisions.values())
 
     def is_routed(self, operator: Operator) -> bool:
         """Whether tuples go to a channel of its choice; others take them where they are."""
-        return operator.name in self.degrees and not isinstance(operator, Source | Feedback)
+        return self.decisions[operator.name].key is not None and not isinstance(operator, Source | Feedback)
 
     def route_into(self, operator: Operator, port: int = 0) -> Route:
+        """How tuples find the operator's channel at an input port."""
         if not self.is_routed(operator):
             return STAY
-        degree = self.degrees[operator.name]
-        if degree == 1:
+        decision = self.decisions[operator.name]
+        if decision.degree == 1:
             return TO_FIRST
         key = self.key_into(operator, port)
-        return Route(key, degree, self.assignments.get(operator.name) if key else None)
+        return Route(key, decision.degree or 0, decision.table if key else None, decision.is_open)
 
     def key_into(self, operator: Operator, port: int) -> tuple[str, ...] | None:
         """The attributes of a port's tuples that route them; None: marks, which go everywhere."""
-        chosen, own = self.keys.get(operator.name), operator.port_key(port)
+        chosen, own = self.decisions[operator.name].key or (), operator.port_key(port)
         if operator.key is None:
-            return chosen or ()
-        if chosen is None or own is None:
-            return own
-        return tuple(own[operator.key.index(name)] for name in chosen)
-
-    @cached_property
-    def wire_of(self) -> Mapping[tuple[str, int], Wire]:
-        """The wire that feeds each (operator, input port); ports fed inside their own PE have none."""
-        wires: dict[tuple[StreamRef, Route], Wire] = {}
-        found: dict[tuple[str, int], Wire] = {}
-        for operator, port in self._crossings():
-            stream = operator.inputs[port]
-            needs_exchange = self.place[stream.operator][0] != self.place[operator.name][0]
-            route = self.route_into(operator, port) if needs_exchange else STAY
-            wire = wires.setdefault((stream, route), Wire(len(wires), stream, route))
-            found[operator.name, port] = wire
-        return found
-
-    def _crossings(self) -> Iterator[tuple[Operator, int]]:
-        for operator in self.graph.operators:
-            for port, stream in enumerate(operator.inputs):
-                if self.place[stream.operator] != self.place[operator.name]:
-                    yield operator, port
-
-    @cached_property
-    def wires(self) -> tuple[Wire, ...]:
-        return tuple(sorted({w.index: w for w in self.wire_of.values()}.values(), key=lambda w: w.index))
-
-    def wires_into(self, place: tuple[int, int]) -> frozenset[int]:
-        """The wires that the PE at this place consumes."""
-        return frozenset(w.index for (name, _), w in self.wire_of.items() if self.place[name] == place)
-
-    def wires_beyond(self, place: tuple[int, int]) -> frozenset[int]:
-        """The wires that a later PE, or a sink, consumes."""
-        return frozenset(w.index for (name, _), w in self.wire_of.items() if self.place[name] > place)
-
-    def sink_wire(self, sink: Sink) -> Wire:
-        return self.wire_of[sink.name, 0]
+            return chosen
+        return None if own is None else tuple(own[operator.key.index(name)] for name in chosen if name in operator.key)
 
     @cached_property
     def fingerprint(self) -> str:
-        from thalweg.ir.text import print_plan
+        """A short name of all that was decided."""
+        from thalweg.ir.text import print_decisions
 
-        return hashlib.sha256(print_plan(self).encode()).hexdigest()[:12]
+        return hashlib.sha256(print_decisions(self).encode()).hexdigest()[:12]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from thalweg.ir.facts import Reason
 
@@ -45,7 +46,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChannelVerdict:
     """Whether an operator may run in several channels, and if not, why."""
 
     operator: str
@@ -59,7 +60,11 @@ class Regions:
 
     rules: str
     regions: tuple[Region, ...]
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, ChannelVerdict]
 
     def of(self, name: str) -> Region | None:
-        return next((region for region in self.regions if name in region), None)
+        return self._by_operator.get(name)
+
+    @cached_property
+    def _by_operator(self) -> Mapping[str, Region]:
+        return {name: region for region in reversed(self.regions) for name in region.operators}

@@ -1,97 +1,126 @@
-"""The text form of a plan. It prints and parses; whatever follows `#` explains and is not read back.
+"""The text form of a plan: a line for each operator, with what was decided for it. It prints and parses.
 
 plan bargains buckets=2 frame_rows=262144
-stage 0
-  pe ticks trades quotes
-stage 1                      # exchange: trades by symbol over 2; quotes by symbol over 2
-  pe vwap bargains.join bargains.filter bargains
-degree ticks=2 vwap=2 bargains.join=2
+# stage 0
+ticks            degree=2 group=0
+trades           group=0
+quotes           group=0
+# stage 1: exchange trades by symbol over 2; quotes by symbol over 2
+vwap             degree=2 key=symbol group=1
+bargains.join    degree=2 key=symbol group=1
+bargains.filter  group=1
+bargains         group=1
 
-`degree vwap=open` leaves a degree to the run. `key vwap=symbol`: a part of its key routes its tuples. Where keys are
-balanced, the channel of each bucket: `assign vwap bargains.join 01101001` (`ir.bucket_tables`).
+What follows `#` is derived, and is not read back. `degree=open` leaves a degree to the run; an operator without one
+takes tuples where they are. Without `key=` the operator's whole key routes its tuples. `table=0110` is the channel of
+each bucket (`ir.bucket_tables`). A sink's line may be left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import OPEN, PE, PhysicalPlan, Stage
+from thalweg.ir.layout import layout
+from thalweg.ir.operators import Operator, Sink
+from thalweg.ir.plan import Decision, Plan
 
 _OPEN = "open"
 
 
-def print_plan(plan: PhysicalPlan) -> str:
-    lines = [f"plan {plan.graph.name} buckets={plan.buckets} frame_rows={plan.frame_rows}"]
-    for index, stage in enumerate(plan.stages):
-        lines.append(f"stage {index}{_exchange(plan, index)}")
-        lines += [f"  pe {' '.join(pe.operators)}" for pe in stage.pes]
-    if plan.degrees:
-        lines.append("degree " + " ".join(f"{name}={_shown(degree)}" for name, degree in plan.degrees.items()))
-    if plan.keys:
-        lines.append("key " + " ".join(f"{name}={','.join(key)}" for name, key in plan.keys.items()))
-    for table in dict.fromkeys(plan.assignments.values()):
-        names = [name for name, other in plan.assignments.items() if other == table]
-        lines.append(f"assign {' '.join(names)} {table_text(table)}")
+def print_plan(plan: Plan) -> str:
+    """The plan for people: operators by stage and PE, and what each exchange carries."""
+    made = layout(plan)
+    width = max((len(name) for name in _with_line(plan)), default=0)
+    lines = [_header(plan)]
+    for index, stage in enumerate(made.stages):
+        carried = "; ".join(f"{wire.stream} {wire.route}" for wire in made.exchanges[index])
+        lines.append(f"# stage {index}" + (f": exchange {carried}" if index else ""))
+        lines += [_line(plan, name, width) for pe in stage.pes for name in pe.operators]
+    lines += [_line(plan, name, width) for name in _with_line(plan) if isinstance(plan.graph.by_name[name], Sink)]
     return "\n".join(lines) + "\n"
 
 
-def _shown(degree: int) -> str:
-    return _OPEN if degree == OPEN else str(degree)
+def print_decisions(plan: Plan) -> str:
+    """The same without what is derived."""
+    return "\n".join([_header(plan), *(_line(plan, name) for name in _with_line(plan))]) + "\n"
 
 
-def _exchange(plan: PhysicalPlan, stage: int) -> str:
-    if stage == 0:
-        return ""
-    carried = [
-        f"{w.stream} {w.route}"
-        for w in plan.wires
-        if plan.place[w.stream.operator][0] < stage
-        and any(plan.place[n][0] >= stage for (n, _), other in plan.wire_of.items() if other == w)
-    ]
-    return f"  # exchange: {'; '.join(carried)}"
+def _header(plan: Plan) -> str:
+    return f"plan {plan.graph.name} buckets={plan.buckets} frame_rows={plan.frame_rows}"
 
 
-def parse_plan(source: str, graph: LogicalGraph) -> PhysicalPlan:
-    """The plan that this text describes, for this graph. It is not verified: see `analysis.verify`."""
-    header: dict[str, int] = {}
-    stages: list[list[PE]] = []
-    degrees: dict[str, int] = {}
-    keys: dict[str, tuple[str, ...]] = {}
-    assignments: dict[str, Table] = {}
+def _with_line(plan: Plan) -> list[str]:
+    nothing = Decision()
+    operators = plan.graph.operators
+    return [o.name for o in operators if not isinstance(o, Sink) or plan.decisions[o.name] != nothing]
+
+
+def _line(plan: Plan, name: str, width: int = 0) -> str:
+    fields = " ".join(f"{field}={value}" for field, value in _fields(plan.decisions[name]))
+    return f"{name:<{width}}  {fields}".rstrip()
+
+
+def _fields(decision: Decision) -> Iterator[tuple[str, str]]:
+    if decision.key is not None:
+        yield "degree", _OPEN if decision.degree is None else str(decision.degree)
+    if decision.key:
+        yield "key", ",".join(decision.key)
+    if decision.group is not None:
+        yield "group", str(decision.group)
+    if decision.table is not None:
+        yield "table", table_text(decision.table)
+    if decision.host is not None:
+        yield "host", decision.host
+    if decision.ports:
+        yield "ports", ",".join(map(str, decision.ports))
+
+
+def parse_plan(source: str, graph: LogicalGraph) -> Plan:
+    """The plan that this text describes, for this graph. Whether it is legal: see `optimize.legality`."""
+    header: dict[str, int] | None = None
+    decisions: dict[str, Decision] = {}
     for number, raw in enumerate(source.splitlines(), 1):
         words = raw.split("#")[0].split()
-        match words:
-            case []:
-                continue
-            case ["plan", name, *options]:
-                if name != graph.name:
-                    raise _error(number, raw, f"this plan is for {name}", f"a plan for {graph.name}")
-                header = {key: _number(number, raw, value) for key, value in map(_pair, options)}
-            case ["stage", index]:
-                if _number(number, raw, index) != len(stages):
-                    raise _error(number, raw, "stages are numbered in order", f"stage {len(stages)}")
-                stages.append([])
-            case ["pe", *names] if stages and names:
-                stages[-1].append(PE(tuple(_known(number, raw, graph, name) for name in names)))
-            case ["degree", *pairs]:
-                degrees |= {
-                    _known(number, raw, graph, name): _degree(number, raw, value) for name, value in map(_pair, pairs)
-                }
-            case ["key", *pairs]:
-                keys |= {_known(number, raw, graph, name): tuple(value.split(",")) for name, value in map(_pair, pairs)}
-            case ["assign", *names, table] if names:
-                assignments |= {_known(number, raw, graph, name): _table(number, raw, table) for name in names}
-            case _:
-                raise _error(number, raw, "cannot read this line", "plan, stage, pe, degree, key or assign")
-    if not header.keys() >= {"buckets", "frame_rows"}:
-        raise _error(1, source.partition("\n")[0], "the header is incomplete", "plan NAME buckets=N frame_rows=N")
-    lined = tuple(Stage(tuple(pes)) for pes in stages)
-    return PhysicalPlan(graph, lined, degrees, header["buckets"], header["frame_rows"], keys, assignments)
+        if not words:
+            continue
+        line = _Line(number, raw)
+        if header is None:
+            header = _read_header(line, words, graph)
+            continue
+        operator = line.operator(words[0], graph)
+        if operator.name in decisions:
+            raise line.error(f"a second line for {operator.name}", "one line for each operator")
+        decisions[operator.name] = line.decision(words[1:], operator)
+    if header is None:
+        raise PlanError("the plan is empty", expected="plan NAME buckets=N frame_rows=N")
+    for operator in graph.operators:
+        if operator.name not in decisions and not isinstance(operator, Sink):
+            raise PlanError(
+                f"the plan has no line for {operator.name}",
+                operator=operator.name,
+                where=operator.where,
+                expected="a line for each operator that is not a sink",
+                hint="thalweg explain prints a whole plan",
+            )
+    whole = {o.name: decisions.get(o.name, Decision()) for o in graph.operators}
+    return Plan(graph, whole, header["buckets"], header["frame_rows"])
+
+
+def _read_header(line: _Line, words: list[str], graph: LogicalGraph) -> dict[str, int]:
+    shape = "plan NAME buckets=N frame_rows=N"
+    if len(words) < 2 or words[0] != "plan":
+        raise line.error("a plan begins with its header", shape)
+    if words[1] != graph.name:
+        raise line.error(f"this plan is for {words[1]}", f"a plan for {graph.name}")
+    header = {name: line.number(value) for name, value in map(_pair, words[2:])}
+    if header.keys() != {"buckets", "frame_rows"}:
+        raise line.error("the header is incomplete", shape)
+    return header
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -99,62 +128,122 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _number(line: int, raw: str, text: str) -> int:
-    if not re.fullmatch(r"\d+", text):
-        raise _error(line, raw, f"not a number: {text!r}", "a whole number")
-    return int(text)
+class _Line:
+    """One line of a plan's text."""
+
+    def __init__(self, index: int, raw: str) -> None:
+        self.index, self.raw = index, raw
+
+    def error(self, message: str, expected: str, hint: str | None = None) -> PlanError:
+        found = self.raw.strip()
+        return PlanError(f"plan, line {self.index}: {message}", expected=expected, found=found, hint=hint)
+
+    def operator(self, name: str, graph: LogicalGraph) -> Operator:
+        if name not in graph.by_name:
+            hint = did_you_mean(name, graph.by_name)
+            raise self.error(f"unknown operator {name!r}", "an operator of the graph", hint)
+        return graph.by_name[name]
+
+    def decision(self, words: list[str], operator: Operator) -> Decision:
+        given: dict[str, Any] = {}
+        for name, value in map(_pair, words):
+            if name not in _READERS:
+                expected = ", ".join(f"{known}=" for known in _READERS)
+                raise self.error(f"cannot read {name!r}", expected, did_you_mean(name, _READERS))
+            if name in given:
+                raise self.error(f"{name} is given twice", f"one {name}=")
+            given[name] = _READERS[name](self, value)
+        if "degree" in given:
+            given.setdefault("key", operator.key or ())
+        elif "key" in given or "table" in given:
+            raise self.error("tuples are routed to a number of channels", "degree=N or degree=open with it")
+        return Decision(**given)
+
+    def number(self, text: str) -> int:
+        if not re.fullmatch(r"[0-9]+", text):
+            raise self.error(f"not a number: {text!r}", "a whole number")
+        return int(text)
+
+    def degree(self, text: str) -> int | None:
+        degree = None if text == _OPEN else self.number(text)
+        if degree == 0:
+            raise self.error("a degree counts channels", "1 or more, or open")
+        return degree
+
+    def names(self, text: str) -> tuple[str, ...]:
+        if not all(text.split(",")):
+            raise self.error("an attribute has no name", "key=NAME or key=NAME,NAME")
+        return tuple(text.split(","))
+
+    def table(self, text: str) -> Table:
+        try:
+            return read_table(text)
+        except ValueError:
+            raise self.error(f"not a table: {text!r}", "a digit per bucket, or numbers with commas") from None
+
+    def word(self, text: str) -> str:
+        if not text:
+            raise self.error("a host has no name", "host=NAME")
+        return text
+
+    def numbers(self, text: str) -> tuple[int, ...]:
+        return tuple(map(self.number, text.split(",")))
 
 
-def _degree(line: int, raw: str, text: str) -> int:
-    degree = OPEN if text == _OPEN else _number(line, raw, text)
-    if degree == 0:
-        raise _error(line, raw, "a degree counts channels", "1 or more, or open")
-    return degree
+_READERS: Mapping[str, Callable[[_Line, str], Any]] = {
+    "degree": _Line.degree,
+    "key": _Line.names,
+    "group": _Line.number,
+    "table": _Line.table,
+    "host": _Line.word,
+    "ports": _Line.numbers,
+}
 
 
-def _table(line: int, raw: str, text: str) -> Table:
-    try:
-        return read_table(text)
-    except ValueError:
-        raise _error(line, raw, f"not a table: {text!r}", "a digit per bucket, or numbers with commas") from None
-
-
-def _known(line: int, raw: str, graph: LogicalGraph, name: str) -> str:
-    if name not in graph.by_name:
-        raise _error(
-            line, raw, f"unknown operator {name!r}", "an operator of the graph", did_you_mean(name, graph.by_name)
-        )
-    return name
-
-
-def _error(line: int, raw: str, message: str, expected: str, hint: str | None = None) -> PlanError:
-    return PlanError(f"plan, line {line}: {message}", expected=expected, found=raw.strip(), hint=hint)
-
-
-def plan_as_json(plan: PhysicalPlan) -> Mapping[str, Any]:
-    """The same content as the text form, with the derived exchanges, for tools."""
+def plan_as_json(plan: Plan) -> Mapping[str, Any]:
+    """The same content as the text form, with the layout, for tools."""
+    made = layout(plan)
     return {
         "app": plan.graph.name,
         "fingerprint": plan.fingerprint,
         "buckets": plan.buckets,
         "frame_rows": plan.frame_rows,
-        "channels": plan.channels,
-        "stages": [{"pes": [list(pe.operators) for pe in stage.pes]} for stage in plan.stages],
-        "degrees": {name: _OPEN if degree == OPEN else degree for name, degree in plan.degrees.items()},
-        "keys": {name: list(key) for name, key in plan.keys.items()},
-        "assignments": {name: table_text(table) for name, table in plan.assignments.items()},
-        "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in plan.wires],
-        "sinks": [sink.name for sink in plan.graph.sinks],
+        "operators": [{"name": o.name, **_as_json(plan.decisions[o.name])} for o in plan.graph.operators],
+        "layout": {
+            "channels": plan.channels,
+            "stages": [
+                {"exchange": [wire.index for wire in carried], "pes": [list(pe.operators) for pe in stage.pes]}
+                for stage, carried in zip(made.stages, made.exchanges, strict=True)
+            ],
+            "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in made.wires],
+            "sinks": [sink.name for sink in plan.graph.sinks],
+        },
     }
 
 
-def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> PhysicalPlan:
-    return PhysicalPlan(
-        graph,
-        tuple(Stage(tuple(PE(tuple(names)) for names in stage["pes"])) for stage in document["stages"]),
-        {name: OPEN if degree == _OPEN else degree for name, degree in document["degrees"].items()},
-        document["buckets"],
-        document["frame_rows"],
-        {name: tuple(key) for name, key in document["keys"].items()},
-        {name: read_table(table) for name, table in document["assignments"].items()},
+def _as_json(decision: Decision) -> dict[str, Any]:
+    return {
+        "degree": _OPEN if decision.is_open else decision.degree,
+        "key": None if decision.key is None else list(decision.key),
+        "group": decision.group,
+        "table": None if decision.table is None else table_text(decision.table),
+        "host": decision.host,
+        "ports": list(decision.ports),
+    }
+
+
+def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Plan:
+    """The plan of such a document; its layout is derived again."""
+    decisions = {one["name"]: _from_json(one) for one in document["operators"]}
+    return Plan(graph, decisions, document["buckets"], document["frame_rows"])
+
+
+def _from_json(one: Mapping[str, Any]) -> Decision:
+    return Decision(
+        degree=None if one["degree"] == _OPEN else one["degree"],
+        key=None if one["key"] is None else tuple(one["key"]),
+        group=one["group"],
+        table=None if one["table"] is None else read_table(one["table"]),
+        host=one["host"],
+        ports=tuple(one["ports"]),
     )

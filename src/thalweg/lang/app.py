@@ -42,6 +42,7 @@ class App:
         self._scope = current_scope()
         self._scope.app_modules.add(self.module)
         self._operators: list[Operator] = []
+        self._by_name: dict[str, Operator] = {}
         self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
         self._calls: list[str] = []  # the names of its composites
         self._hints: dict[str, Hint] = {}  # by operator: what its plan should be like
@@ -143,6 +144,7 @@ class App:
 
     def _add(self, operator: Operator) -> None:
         self._operators.append(operator)
+        self._by_name[operator.name] = operator
 
     def _stream(self, ref: StreamRef, tuple_type: TupleType) -> Stream:
         return Stream(self, ref, tuple_type)

@@ -1,19 +1,20 @@
-"""An application inside a Spark program of the user's. The language can be used without an engine, so the engine is
-loaded when one of these is called."""
+"""An application inside a Spark program of the user's. The language can be used without an engine, so what runs an
+application is provided from outside and loaded when one of these is called."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack
 
 from thalweg.endpoints.discard import Discard
 from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink
+from thalweg.ir.plan_options import PlanOptions
 from thalweg.ir.user_calls import call_place, user_frame
+from thalweg.lang.embedding_loader import loaded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,33 +56,63 @@ class Running(Protocol):
         """Leaving the block stops the run."""
 
 
+class Embedding(Protocol):
+    """What runs an application inside a Spark program."""
+
+    def start(
+        self,
+        app: App,
+        spark: SparkSession,
+        *,
+        checkpoint: str | Path | None,
+        follow: bool,
+        max_tuples_per_epoch: int,
+        overwrite: bool,
+        keep_epochs: int | None,
+        **options: Unpack[PlanOptions],
+    ) -> Running: ...
+
+    def to_dataframe(
+        self,
+        app: App,
+        graph: LogicalGraph,
+        spark: SparkSession,
+        *,
+        checkpoint: str | Path,
+        follow: bool,
+        max_tuples_per_epoch: int,
+        **options: Unpack[PlanOptions],
+    ) -> DataFrame: ...
+
+
+def _embedding() -> Embedding:
+    found: Embedding = loaded()
+    return found
+
+
 def start(
     app: App,
     spark: SparkSession,
     *,
     checkpoint: str | Path | None = None,
-    degree: int = 1,
-    fuse: str = "all",
-    plan: str | Path | None = None,
     follow: bool = True,
     max_tuples_per_epoch: int = MAX_TUPLES,
     overwrite: bool = False,
     keep_epochs: int | None = None,
+    **options: Unpack[PlanOptions],
 ) -> Running:
-    """Run the application in the background, in a session of your own. `plan`: a plan's text, or the file with it."""
-    running: Running = importlib.import_module("thalweg.embed").start(
+    """Run the application in the background, in a session of your own. The other options are those of `tw.run`:
+    degree, fuse, buckets, balance, rules, frame_rows and plan (a plan's text, or the file with it)."""
+    return _embedding().start(
         app,
         spark,
         checkpoint=checkpoint,
-        degree=degree,
-        fuse=fuse,
-        plan=plan,
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
         overwrite=overwrite,
         keep_epochs=keep_epochs,
+        **options,
     )
-    return running
 
 
 def to_dataframe(
@@ -89,23 +120,21 @@ def to_dataframe(
     spark: SparkSession,
     *,
     checkpoint: str | Path,
-    degree: int = 1,
-    fuse: str = "all",
     follow: bool = True,
     max_tuples_per_epoch: int = MAX_TUPLES,
+    **options: Unpack[PlanOptions],
 ) -> DataFrame:
-    """The stream's tuples as a streaming DataFrame, for one query of Spark's with any sink. Their order is not kept."""
-    frame: DataFrame = importlib.import_module("thalweg.embed").to_dataframe(
+    """The stream's tuples as a streaming DataFrame, for one query of Spark's with any sink. Their order is not kept.
+    The other options are those of `tw.run`."""
+    return _embedding().to_dataframe(
         stream.app,
         graph_of(stream),
         spark,
         checkpoint=checkpoint,
-        degree=degree,
-        fuse=fuse,
         follow=follow,
         max_tuples_per_epoch=max_tuples_per_epoch,
+        **options,
     )
-    return frame
 
 
 def graph_of(stream: Stream) -> LogicalGraph:

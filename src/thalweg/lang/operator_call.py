@@ -39,7 +39,7 @@ class Site:
         self.name = self._own(name) if name is not None else self._derived(kind, assigned_name(frame))
 
     def _own(self, name: str) -> str:
-        taken = {o.name: o for o in self.app._operators}
+        taken = self.app._by_name
         name = prefixed(word(name, "operator", self.where))
         if name in taken:
             raise GraphError(
@@ -52,9 +52,9 @@ class Site:
 
     def _derived(self, kind: str, assigned: tuple[str, bool] | None) -> str:
         base = prefixed(kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}")
-        taken = {o.name for o in self.app._operators}
-        numbered = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
-        return next(name for name in numbered if name not in taken)
+        taken = self.app._by_name
+        numbered = (f"{base}_{i}" for i in range(2, len(taken) + 3))
+        return base if base not in taken else next(name for name in numbered if name not in taken)
 
     def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
         """The first output of a new operator. Marks pass beside operators that emit at their tuples' own positions."""

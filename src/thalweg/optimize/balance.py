@@ -13,8 +13,9 @@ from thalweg.errors import PlanError
 from thalweg.ir.bucket_tables import Table, plain_table
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
-from thalweg.ir.plan import PhysicalPlan
-from thalweg.optimize.fuse import groups_of, line_up
+from thalweg.ir.plan import Plan
+from thalweg.ir.profile import Loads
+from thalweg.optimize.context import Context
 
 # A bucket is moved as a whole. With 64 per channel two of the heaviest keys rarely share one, and what lies beside a
 # heavy key is at most some percent of a channel's share; more buckets would cost more writes per epoch for less gain.
@@ -22,72 +23,56 @@ BALANCED_BUCKETS_PER_CHANNEL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
-    """The tuples of a sample, per bucket, at each operator whose state has a key."""
-
-    buckets: int
-    tuples: int  # that the sources gave
-    at: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
 class Balance:
     """Buckets go to channels by measured load: the heaviest first, each to the channel that has the least so far.
+    The keys of a checkpoint stay on the channels that its tables name.
 
     before (degree 2): vwap by symbol over 2, its 4 buckets with loads 5 3 4 0 on channels 0 1 0 1: 9 and 3
     after: on channels 0 1 1 1: 5 and 7
     must not fire: where the heaviest channel would not get lighter. Nor does it part operators that could share a PE:
-    those with the same key of the same stream get one table, by the sum of their loads.
+    those with the same key of the same stream get one table, by the sum of their loads. Nor where a checkpoint's table
+    does not fit the degree, the number of buckets or the operators: such a start is refused, with its own reason.
     """
 
     name: ClassVar[str] = "balance"
-    loads: Loads
 
-    def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        if plan.buckets != self.loads.buckets:
-            raise PlanError(
-                "loads were measured over another number of buckets",
-                expected=f"{plan.buckets} buckets",
-                found=str(self.loads.buckets),
-            )
-        tables: dict[str, Table] = {}
-        for names in groups_by_key(plan):
-            loads = [sum(at) for at in zip(*(self.loads.at[name] for name in names), strict=True)]
-            table = lighter_table(loads, plan.degrees[names[0]])
-            tables |= dict.fromkeys(names, table) if table is not None else {}
-        return _assigned(plan, tables)
+    def run(self, plan: Plan, context: Context) -> Plan:
+        tables: Mapping[str, Table] = {}
+        if context.held.tables:
+            tables = _fitting(plan, context.held.tables)
+        elif context.request.balance and context.profile is not None:
+            tables = _balanced(plan, context.profile.loads)
+        return plan.decide({name: replace(plan.decisions[name], table=table) for name, table in tables.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """Buckets go to the channels that given tables name; a table is of whole keys.
-
-    before: vwap by symbol over 2
-    after (table 0110): vwap by symbol over 2, by its table
-    must not fire: where a table does not fit the degree, the number of buckets or the operators. The tables are those
-    of a checkpoint; a start with other degrees or buckets is refused for these, with its own reason.
-    """
-
-    name: ClassVar[str] = "assign"
-    tables: Mapping[str, Table]
-
-    def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        keyed = {o.name for o in plan.graph.stateful if o.key and o.name not in plan.keys}
-        fitting = {
-            name: table
-            for name, table in self.tables.items()
-            if name in keyed
-            and name not in plan.keys
-            and len(table) == plan.buckets
-            and max(table) < plan.degrees[name]
-        }
-        return _assigned(plan, fitting)
+def _balanced(plan: Plan, loads: Loads) -> dict[str, Table]:
+    if plan.buckets != loads.buckets:
+        raise PlanError(
+            "loads were measured over another number of buckets",
+            expected=f"{plan.buckets} buckets",
+            found=str(loads.buckets),
+        )
+    tables: dict[str, Table] = {}
+    for names in groups_by_key(plan):
+        together = [sum(at) for at in zip(*(loads.at[name] for name in names), strict=True)]
+        table = lighter_table(together, _degree(plan, names[0]))
+        tables |= dict.fromkeys(names, table) if table is not None else {}
+    return tables
 
 
-def _assigned(plan: PhysicalPlan, tables: Mapping[str, Table]) -> PhysicalPlan:
-    if tables == plan.assignments:
-        return plan
-    return line_up(replace(plan, assignments=dict(tables)), groups_of(plan))
+def _fitting(plan: Plan, tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Those of whole keys, of these buckets and channels."""
+    whole = {o.name for o in plan.graph.stateful if o.key and plan.decisions[o.name].key == o.key}
+    return {
+        name: table
+        for name, table in tables.items()
+        if name in whole and len(table) == plan.buckets and max(table) < _degree(plan, name)
+    }
+
+
+def _degree(plan: Plan, name: str) -> int:
+    """An open degree is none yet."""
+    return plan.decisions[name].degree or 0
 
 
 def lighter_table(loads: Sequence[int], degree: int) -> Table | None:
@@ -128,23 +113,24 @@ class Share:
     after: float
 
 
-def shares(plan: PhysicalPlan, loads: Loads) -> Iterator[Share]:
+def shares(plan: Plan, loads: Loads) -> Iterator[Share]:
     """Of each operator that has several channels, and got tuples."""
     for name, at in loads.at.items():
-        degree, tuples = plan.degrees[name], sum(at)
+        degree, tuples = _degree(plan, name), sum(at)
         if degree > 1 and tuples:
             plain = plain_table(plan.buckets, degree)
-            before, after = (heaviest(at, table) / tuples for table in (plain, plan.assignments.get(name, plain)))
+            before, after = (heaviest(at, table) / tuples for table in (plain, plan.tables.get(name, plain)))
             yield Share(name, tuples, before, after)
 
 
-def groups_by_key(plan: PhysicalPlan) -> list[list[str]]:
+def groups_by_key(plan: Plan) -> list[list[str]]:
     """The operators with several channels, those together that may share a PE if their tables are the same: they have
     the same degree and, on some port, the same key of the same stream."""
     groups: list[tuple[set[object], list[str]]] = []
     for operator in plan.graph.stateful:
-        if operator.key and plan.degrees[operator.name] > 1:
-            marks: set[object] = {(plan.degrees[operator.name], *mark) for mark in _marks(plan.graph, operator)}
+        degree = _degree(plan, operator.name)
+        if operator.key and degree > 1:
+            marks: set[object] = {(degree, *mark) for mark in _marks(plan.graph, operator)}
             names = [operator.name]
             for group in [g for g in groups if g[0] & marks]:
                 groups.remove(group)

@@ -8,16 +8,19 @@ from typing import ClassVar
 
 from thalweg.analysis.regions import form_regions
 from thalweg.errors import PlanError
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
-from thalweg.ir.plan import OPEN, PhysicalPlan
-from thalweg.optimize.fuse import groups_of, line_up
+from thalweg.ir.plan import Decision, Plan
+from thalweg.ir.plan_options import OPEN
+from thalweg.optimize.context import Context
+from thalweg.optimize.fuse import fuse_again
 
 BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets` lets an epoch write less
 
 
 @dataclass(frozen=True, slots=True)
 class ChooseDegrees:
-    """Open degrees get the wanted one, or what the user asked for this region; OPEN leaves them open.
+    """Open degrees get the wanted one, or what the user asked for this region; "open" leaves them open.
 
     before: vwap by symbol over any number of channels; total in one channel
     after (degree=2): vwap by symbol over 2 channels; total in one channel
@@ -26,55 +29,62 @@ class ChooseDegrees:
     """
 
     name: ClassVar[str] = "choose_degrees"
-    degree: int | Mapping[str, int] = 1
-    buckets: int | None = None
-    rules: str = "thalweg"
 
-    def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        degrees = self._degrees(plan)
-        keys = dict(plan.keys)
-        if max(degrees.values(), default=1) == 1 and OPEN not in degrees.values():
-            degrees, keys = self._all_in_one(plan), {}
-        channels = max([1, *degrees.values()])
-        buckets = self.buckets or BUCKETS_PER_CHANNEL * channels
-        if buckets < channels:
+    def run(self, plan: Plan, context: Context) -> Plan:
+        degree, own = context.request.degree, asked_degrees(plan.graph, context.request.rules)
+        chosen = plan.decide(
+            _given(plan, degree, own)
+            if isinstance(degree, Mapping)
+            else _wanted(plan, None if degree == OPEN else degree, own)
+        )
+        if chosen.channels == 1 and not chosen.is_open:
+            chosen = plan.decide(_all_in_one(plan))
+        buckets = context.request.buckets or BUCKETS_PER_CHANNEL * chosen.channels
+        if buckets < chosen.channels:
             raise PlanError(
                 "fewer buckets than channels",
-                expected=f"{channels} or more",
+                expected=f"{chosen.channels} or more",
                 found=f"{buckets} buckets",
                 hint="a channel holds whole buckets of keys: without --buckets there are enough",
             )
-        if (degrees, keys, buckets) == (plan.degrees, plan.keys, plan.buckets):
-            return plan
-        return line_up(replace(plan, degrees=degrees, keys=keys, buckets=buckets), groups_of(plan))
+        return fuse_again(chosen.decide({}, buckets=buckets))  # where a degree is 1, exchanges may have gone
 
-    def _degrees(self, plan: PhysicalPlan) -> dict[str, int]:
-        if not isinstance(self.degree, int):
-            return self._given(plan, self.degree)
-        if self.degree < 1 and self.degree != OPEN:
-            raise PlanError("a degree counts channels", expected="1 or more", found=str(self.degree))
-        wanted = {
-            name: region.degree
-            for region in form_regions(plan.graph, self.rules).regions
-            for name in region.operators
-            if region.degree is not None
-        }
-        return {n: wanted.get(n, self.degree) if d == OPEN else d for n, d in plan.degrees.items()}
 
-    def _all_in_one(self, plan: PhysicalPlan) -> dict[str, int]:
-        """Nothing is routed but to state. Sources may be read in several tasks, unless something behind them must not
-        run in more than one."""
-        stateful = {o.name for o in plan.graph.stateful}
-        alone = any(degree == 1 and name not in stateful for name, degree in plan.degrees.items())
-        sources = [source.name for source in plan.graph.sources] if alone else []
-        return {name: 1 for name in plan.graph.by_name if name in stateful or name in sources}
+def asked_degrees(graph: LogicalGraph, rules: str = "thalweg") -> dict[str, int]:
+    """By operator of a region for which the user asked for a degree: that degree."""
+    regions = form_regions(graph, rules).regions
+    return {name: region.degree for region in regions if region.degree is not None for name in region.operators}
 
-    def _given(self, plan: PhysicalPlan, given: Mapping[str, int]) -> dict[str, int]:
-        """Degrees by name. Sources that are not named are read in all channels, whatever their number."""
-        sources = {o.name for o in plan.graph.operators if isinstance(o, Source)}
-        most = max(given.values(), default=1)
-        return {
-            name: given.get(name, most) if degree == OPEN else degree
-            for name, degree in plan.degrees.items()
-            if degree != OPEN or name in given or name not in sources
-        }
+
+def _wanted(plan: Plan, degree: int | None, own: Mapping[str, int]) -> dict[str, Decision]:
+    """The same for all regions, but for those for which the user asked for another."""
+    return {n: replace(d, degree=own.get(n, degree)) for n, d in plan.decisions.items() if d.is_open}
+
+
+def _given(plan: Plan, given: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Decision]:
+    """Degrees by name. Sources that are not named are read in all channels, whatever their number."""
+    sources = {o.name for o in plan.graph.operators if isinstance(o, Source)}
+    most = max(given.values(), default=1)
+    return {
+        name: _unrouted(decision)
+        if name in sources and name not in given
+        else replace(decision, degree=given.get(name) or own.get(name) or most)
+        for name, decision in plan.decisions.items()
+        if decision.is_open
+    }
+
+
+def _all_in_one(plan: Plan) -> dict[str, Decision]:
+    """Nothing is routed but to state, by its whole key. Sources may be read in several tasks, unless something after
+    them must not run in more than one."""
+    stateful = {o.name: o.key for o in plan.graph.stateful}
+    alone = any(degree == 1 and name not in stateful for name, degree in plan.degrees.items())
+    made = {name: _unrouted(decision) for name, decision in plan.decisions.items()}
+    made |= {name: replace(plan.decisions[name], degree=1, key=key) for name, key in stateful.items()}
+    if alone:
+        made |= {source.name: replace(plan.decisions[source.name], degree=1, key=()) for source in plan.graph.sources}
+    return made
+
+
+def _unrouted(decision: Decision) -> Decision:
+    return replace(decision, degree=None, key=None, table=None)

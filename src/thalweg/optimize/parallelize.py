@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from thalweg.analysis.regions import form_regions
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source
-from thalweg.ir.plan import OPEN, PhysicalPlan
+from thalweg.ir.plan import Decision, Plan
 from thalweg.ir.regions import PARALLEL_SOURCE, Regions
-from thalweg.optimize.fuse import groups_of, line_up
+from thalweg.optimize.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +24,39 @@ class Parallelize:
     """
 
     name: ClassVar[str] = "parallelize"
-    rules: str = "thalweg"
-    routes: Mapping[str, tuple[str, ...]] | None = None  # of states that exist already; those not named: whole keys
 
-    def run(self, plan: PhysicalPlan) -> PhysicalPlan:
-        regions = form_regions(plan.graph, self.rules)
-        degrees = {o.name: _degree(plan.graph, o, regions) for o in plan.graph.operators}
+    def run(self, plan: Plan, context: Context) -> Plan:
+        graph = plan.graph
+        regions = form_regions(graph, context.request.rules)
         keys = {name: key for region in regions.regions for name, key in region.keys.items()}
-        if self.routes is not None:
-            keys |= {o.name: self.routes.get(o.name, o.key or ()) for o in plan.graph.stateful}
-        keys = {name: key for name, key in keys.items() if key and key != plan.graph.by_name[name].key}
-        routed = {name: degree for name, degree in degrees.items() if degree is not None}
-        return line_up(replace(plan, degrees=routed, keys=keys), groups_of(plan))
+        routes = context.held.routes
+        if routes is None and context.request.balance:
+            routes = {}  # a table is of whole keys, so no part of a key routes tuples
+        if routes is not None:
+            keys |= {o.name: routes.get(o.name, o.key or ()) for o in graph.stateful}
+        decisions: dict[str, Decision] = {}
+        for operator in graph.operators:
+            routed, degree = _routed(graph, operator, regions)
+            key = (keys.get(operator.name) or operator.key or ()) if routed else None
+            decisions[operator.name] = replace(plan.decisions[operator.name], degree=degree, key=key)
+        return plan.decide(decisions)
 
 
-def _degree(graph: LogicalGraph, operator: Operator, regions: Regions) -> int | None:
-    """None: it takes tuples where they are."""
+def _routed(graph: LogicalGraph, operator: Operator, regions: Regions) -> tuple[bool, int | None]:
+    """Whether tuples are routed to it, and over how many channels; None: that is open."""
     region = regions.of(operator.name)
     if isinstance(operator, Sink | Feedback):
-        return None
+        return False, None
     if isinstance(operator, Source):
-        return 1 if region is None else OPEN
+        return True, 1 if region is None else None
     if region is None:
-        return None if operator.key is None and _is_behind_one_channel(graph, operator, regions) else 1
+        alone = operator.key is not None or not _is_after_one_channel(graph, operator, regions)
+        return alone, 1 if alone else None
     first = region.first.kind != PARALLEL_SOURCE and operator.name in region.keys
-    return OPEN if operator.key is not None or first else None
+    return operator.key is not None or first, None
 
 
-def _is_behind_one_channel(graph: LogicalGraph, operator: Operator, regions: Regions) -> bool:
+def _is_after_one_channel(graph: LogicalGraph, operator: Operator, regions: Regions) -> bool:
     """Whether all that it takes comes from operators that run in one channel."""
     before = [graph.by_name[stream.operator] for stream in operator.inputs]
     return all(regions.of(o.name) is None and not isinstance(o, Source | Feedback) for o in before)

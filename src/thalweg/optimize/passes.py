@@ -1,22 +1,29 @@
-"""From graph to plan. The order of the passes is data; the driver verifies what comes out of each and shows it."""
+"""From graph to plan. The order of the passes is data; the driver verifies and times each, and shows what it did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from thalweg.analysis.safety import check_safety
 from thalweg.analysis.unused_state import settled
-from thalweg.analysis.verify import verify
+from thalweg.errors import InternalError, PlanError, ThalwegError
+from thalweg.ir.diff import Difference, diff
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.ir.operators import Source
+from thalweg.ir.plan import Decision, Plan
+from thalweg.ir.plan_options import PlanOptions
+from thalweg.ir.profile import Profile
 from thalweg.ir.text import parse_plan
-from thalweg.optimize.balance import Assign, Balance
+from thalweg.optimize.balance import Balance
 from thalweg.optimize.choose_degrees import ChooseDegrees
-from thalweg.optimize.fuse import Fuse, one_by_one
-from thalweg.optimize.hints import check_hints, with_hints
+from thalweg.optimize.context import Context
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.legality import verify, verify_hints
 from thalweg.optimize.parallelize import Parallelize
+from thalweg.optimize.request import Held, PlanRequest
 
 
 class Pass(Protocol):
@@ -25,72 +32,123 @@ class Pass(Protocol):
     @property
     def name(self) -> str: ...
 
-    def run(self, plan: PhysicalPlan) -> PhysicalPlan: ...
+    def run(self, plan: Plan, context: Context) -> Plan: ...
+
+
+PASSES: tuple[Pass, ...] = (
+    Parallelize(),  # routes decide where exchanges are, and no PE spans an exchange
+    ChooseDegrees(),
+    Balance(),  # tables decide it, too: equal keys meet only by equal tables
+    Fuse(),  # last: it must know all exchanges
+)
+
+# Of a plan that the user gives, only what it leaves open is decided.
+PASSES_OF_AN_OPEN_PLAN: tuple[Pass, ...] = (ChooseDegrees(),)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one pass did. The first step has no plan before."""
+    """What one pass did, and how long it took. The first step has no plan before."""
 
     name: str
-    before: PhysicalPlan | None
-    after: PhysicalPlan
+    before: Plan | None
+    after: Plan
+    seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
         return self.after is not self.before
 
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        return () if self.before is None or not self.changed else diff(self.before, self.after)
+
 
 Observer = Callable[[Step], None]
+
+
+def ignore(step: Step) -> None:
+    """The observer that looks away."""
 
 
 def make_plan(
     graph: LogicalGraph,
     *,
-    degree: int | Mapping[str, int] = 1,
-    fuse: str | Fuse = "all",
-    buckets: int | None = None,
-    frame_rows: int = DEFAULT_FRAME_ROWS,
-    rules: str = "thalweg",
-    routes: Mapping[str, tuple[str, ...]] | None = None,
-    routing: Balance | Assign | None = None,
-    held: Collection[str] = (),
-    observe: Observer = lambda step: None,
-) -> PhysicalPlan:
-    """A verified plan of a graph that can be run by any. `degree` OPEN: it is chosen when the plan is run. `held`: the
-    operators of which a checkpoint has a state; `routes`: what routes tuples to these, where that is not their whole
-    key."""
-    graph = settled(graph, held)
+    held: Held | None = None,
+    profile: Profile | None = None,
+    observe: Observer = ignore,
+    **options: Unpack[PlanOptions],
+) -> Plan:
+    """A verified plan of a graph that can be run by any."""
+    return plan_for(graph, PlanRequest.of(**options), held or Held(), profile, observe)
+
+
+def plan_for(
+    graph: LogicalGraph,
+    request: PlanRequest,
+    held: Held,
+    profile: Profile | None = None,
+    observe: Observer = ignore,
+) -> Plan:
+    """The plan of a request: what it gives as text, or what the passes make."""
+    graph = settled(graph, held.states)
     check_safety(graph)
-    fusion = fuse if isinstance(fuse, Fuse) else Fuse.by_name(fuse, graph)
-    passes: tuple[Pass, ...] = (
-        Parallelize(rules, routes),  # routes decide where exchanges stand, and no PE spans an exchange
-        ChooseDegrees(degree, buckets, rules),
-        *((routing,) if routing is not None else ()),  # tables decide it, too: equal keys meet only by equal tables
-        Fuse(with_hints(fusion.groups, graph)),
-    )
-    plan = run_passes(one_by_one(graph, frame_rows), passes, observe)
-    check_hints(plan)
-    return plan
+    context = Context(graph.analyses, request, held, profile)
+    text = request.plan_text
+    if text is None:
+        plan = run_passes(one_by_one(graph, request.frame_rows), PASSES, context, observe)
+    else:
+        plan = given_plan(graph, text)
+        if plan.is_open:
+            plan = run_passes(plan, PASSES_OF_AN_OPEN_PLAN, context, observe)
+    return verify_hints(plan)
 
 
-def read_plan(text: str, graph: LogicalGraph, degree: int, buckets: int | None = None) -> PhysicalPlan:
-    """A verified plan from its text, or from all that `explain` prints, of a graph that can be run by any."""
-    check_safety(graph)
-    if text.startswith("application "):
-        text = "plan " + text.partition("\nplan ")[2].partition("\n\n")[0]
-    return close_degrees(verify(parse_plan(text, settled(graph))), degree, buckets)
+def given_plan(graph: LogicalGraph, text: str) -> Plan:
+    """The verified plan of a text, with the degrees open that it leaves open."""
+    return verify_hints(verify(parse_plan(text, graph)))
 
 
-def close_degrees(plan: PhysicalPlan, degree: int, buckets: int | None = None) -> PhysicalPlan:
-    """A plan whose open degrees, if it has some, are this one."""
-    return verify(ChooseDegrees(degree, buckets).run(plan)) if plan.is_open else plan
+def one_by_one(graph: LogicalGraph, frame_rows: int) -> Plan:
+    """Where the passes begin: a PE for each operator, one channel."""
+    decisions: dict[str, Decision] = {}
+    for operator in graph.operators:
+        routed = operator.key is not None or isinstance(operator, Source)
+        decisions[operator.name] = Decision(degree=1, key=operator.key or ()) if routed else Decision()
+    return Plan(graph, decisions, 1, frame_rows)
 
 
-def run_passes(plan: PhysicalPlan, passes: tuple[Pass, ...], observe: Observer) -> PhysicalPlan:
+def run_passes(plan: Plan, passes: tuple[Pass, ...], context: Context, observe: Observer = ignore) -> Plan:
+    """What the passes make of a plan, one after the other."""
     observe(Step("begin", None, verify(plan)))
     for one in passes:
-        after = verify(one.run(plan))
-        observe(Step(one.name, plan, after))
+        begun = time.perf_counter()
+        after = _run(one, plan, context)
+        observe(Step(one.name, plan, after, time.perf_counter() - begun))
         plan = after
     return plan
+
+
+def _run(one: Pass, plan: Plan, context: Context) -> Plan:
+    try:
+        after = one.run(plan, context)
+    except ThalwegError as error:  # what the user asked for cannot be
+        error.add_note(f"raised by the pass {one.name}")
+        raise
+    except Exception as error:
+        raise InternalError(
+            f"the pass {one.name} failed: {error!r}", hint="a bug in Thalweg; --debug shows where"
+        ) from error
+    if after is plan:
+        return plan
+    try:
+        return verify(after)
+    except PlanError as error:
+        raise InternalError(
+            f"the pass {one.name} made an {error.message}",
+            operator=error.operator,
+            where=error.where,
+            expected=error.expected,
+            found=error.found,
+            hint="a bug in Thalweg; --verbose shows the plan before",
+        ) from error

@@ -25,11 +25,12 @@ from thalweg.errors import ThalwegWarning, TupleError
 from thalweg.ir.expr import Attr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Function, Map, Operator, Pace, Sink, StreamRef
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS, PhysicalPlan
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS, Plan
+from thalweg.ir.profile import Loads
 from thalweg.ir.types import TupleType
-from thalweg.optimize.balance import Loads
-from thalweg.optimize.fuse import Fuse, one_by_one
-from thalweg.optimize.passes import run_passes
+from thalweg.optimize.context import Context
+from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.passes import one_by_one, run_passes
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.keys import buckets_of, keys_of
 from thalweg.verify.check import sample_log
@@ -88,13 +89,13 @@ def _by_bucket(frame: Frame | None, key: tuple[str, ...], buckets: int) -> Any:
     return np.bincount(buckets_of(keys.distinct, buckets)[keys.codes], minlength=buckets)
 
 
-def _tapped_plan(graph: LogicalGraph, taps: list[Tap]) -> PhysicalPlan:
+def _tapped_plan(graph: LogicalGraph, taps: list[Tap]) -> Plan:
     """The graph on one channel, with the keys of every tap as a sink. Nothing waits in it: that changes no tuple."""
     operators: list[Operator] = [_at_once(operator) for operator in graph.operators]
     for index, (_, stream, key) in enumerate(taps):
         operators += _tap(graph, index, stream, key)
     tapped = replace(graph, operators=tuple(operators))
-    return run_passes(one_by_one(tapped, DEFAULT_FRAME_ROWS), (Fuse.all(tapped),), lambda step: None)
+    return run_passes(one_by_one(tapped, DEFAULT_FRAME_ROWS), (Fuse(),), Context(tapped.analyses))
 
 
 def _at_once(operator: Operator) -> Operator:

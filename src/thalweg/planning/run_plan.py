@@ -1,19 +1,20 @@
-"""The plan of a run. How its keys are routed is what its checkpoint says; at a first start, what a sample says."""
+"""The plan of a run. How its keys are routed is what its checkpoint holds; at a first start, what a sample shows."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.errors import PlanError, ThalwegWarning
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import OPEN, PhysicalPlan
-from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, Assign, Balance, Loads
-from thalweg.optimize.fuse import Fuse
-from thalweg.optimize.passes import Observer, make_plan
+from thalweg.ir.plan import Plan
+from thalweg.ir.plan_options import OPEN
+from thalweg.ir.profile import Loads, Profile
+from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL
+from thalweg.optimize.passes import Observer, ignore, plan_for
+from thalweg.optimize.request import Held, PlanRequest
 
 if TYPE_CHECKING:
     from thalweg.engine.storage.manifest import Manifest
@@ -23,49 +24,56 @@ if TYPE_CHECKING:
 class Planned:
     """A plan and, where a sample was taken for it, what that showed."""
 
-    plan: PhysicalPlan
+    plan: Plan
     loads: Loads | None = None
 
 
 def plan_run(
-    graph: LogicalGraph,
-    *,
-    degree: int = 1,
-    fuse: str | Fuse = "all",
-    buckets: int | None = None,
-    balance: bool = False,
-    checkpoint: Path | None = None,
-    rules: str = "thalweg",
-    observe: Observer = lambda step: None,
+    graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
 ) -> Planned:
     """State lies where its keys were routed when it was written: a checkpoint's routes stay, whatever comes now."""
     fixed = _manifest(checkpoint)
-    make = partial(make_plan, graph, degree=degree, fuse=fuse, rules=rules, observe=observe)
     if fixed is not None and fixed.states:
-        if balance and not fixed.assignments:
+        if request.balance and not fixed.assignments:
             _note(
                 "--balance changes nothing: keys stay on the channels that this checkpoint has had from its first "
                 "start; thalweg migrate CHECKPOINT NEW --balance moves them"
             )
-        routing = Assign(fixed.tables()) if fixed.assignments else None
-        kept = fixed.buckets if fixed.assignments else None
-        return Planned(make(buckets=buckets or kept, routes=fixed.routes, routing=routing, held=fixed.states))
-    if balance and degree == 1:
-        _note("--balance changes nothing: with --degree 1 all keys are on one channel")
-    elif balance and degree == OPEN:
-        raise PlanError("--balance needs to know the number of channels", expected="--degree N", found="--degree open")
-    elif balance and not any(operator.key for operator in graph.stateful):
-        _note("--balance changes nothing: no operator keeps state by key")
-    elif balance:
-        buckets = buckets or BALANCED_BUCKETS_PER_CHANNEL * degree
-        from thalweg.planning.measure_keys import measure_keys  # here: it runs the local engine
+        held = Held(frozenset(fixed.states), fixed.routes, fixed.tables())
+        kept = fixed.buckets if fixed.assignments and request.plan is None else None
+        request = replace(request, balance=False, buckets=request.buckets or kept)
+        return Planned(plan_for(graph, request, held, observe=observe))
+    if not request.balance or not _can_balance(graph, request):
+        return Planned(plan_for(graph, replace(request, balance=False), Held(), observe=observe))
+    assert isinstance(request.degree, int)
+    buckets = request.buckets or BALANCED_BUCKETS_PER_CHANNEL * request.degree
+    from thalweg.planning.measure_keys import measure_keys  # here: it runs the local engine
 
-        loads = measure_keys(graph, buckets)
-        if not any(map(any, loads.at.values())):
-            _note("--balance changes nothing: there is no input yet from which keys could be counted")
-        # A table is of whole keys, so no part of a key routes tuples.
-        return Planned(make(buckets=buckets, routes={}, routing=Balance(loads)), loads)
-    return Planned(make(buckets=buckets))
+    loads = measure_keys(graph, buckets)
+    if not any(map(any, loads.at.values())):
+        _note("--balance changes nothing: there is no input yet from which keys could be counted")
+    request = replace(request, buckets=buckets)
+    return Planned(plan_for(graph, request, Held(), Profile(loads), observe), loads)
+
+
+def closed(plan: Plan) -> Plan:
+    """The plan itself, if it can be run: no degree is open."""
+    if plan.is_open:
+        raise PlanError("the plan has open degrees", expected="a degree for each region", hint="--degree N")
+    return plan
+
+
+def _can_balance(graph: LogicalGraph, request: PlanRequest) -> bool:
+    if request.degree == 1:
+        _note("--balance changes nothing: with --degree 1 all keys are on one channel")
+        return False
+    if not isinstance(request.degree, int):
+        found = f"--degree {request.degree}" if request.degree == OPEN else "a degree for each operator"
+        raise PlanError("--balance needs to know the number of channels", expected="--degree N", found=found)
+    if not any(operator.key for operator in graph.stateful):
+        _note("--balance changes nothing: no operator keeps state by key")
+        return False
+    return True
 
 
 def _manifest(checkpoint: Path | None) -> Manifest | None:
@@ -78,4 +86,4 @@ def _manifest(checkpoint: Path | None) -> Manifest | None:
 
 
 def _note(text: str) -> None:
-    warnings.warn(text, ThalwegWarning, stacklevel=3)
+    warnings.warn(text, ThalwegWarning, stacklevel=4)

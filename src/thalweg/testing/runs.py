@@ -13,7 +13,7 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.lang.app import App
 from thalweg.load import by_value, with_params
@@ -102,7 +102,7 @@ def _same_error(wanted: Answer | TupleError, error: TupleError) -> bool:
     return isinstance(wanted, TupleError) and wanted.as_json() == error.as_json()
 
 
-def _run(plan: PhysicalPlan, given: Fed, engine: str) -> Result:
+def _run(plan: Plan, given: Fed, engine: str) -> Result:
     """The engine takes epochs that are in its log before it cuts any: so the test's log goes there first."""
     options = RunOptions(checkpoint=given.folder / "checkpoint", in_process=True)  # small, and easy to debug
     with opened(plan, options, engine, _labels(plan, engine)) as prepared:
@@ -115,7 +115,7 @@ def _run(plan: PhysicalPlan, given: Fed, engine: str) -> Result:
     return _result(plan.graph, answer, [report.tuples_out for report in reports])
 
 
-def _labels(plan: PhysicalPlan, engine: str) -> tuple[int, ...]:
+def _labels(plan: Plan, engine: str) -> tuple[int, ...]:
     if engine != "spark":
         return ()
     from thalweg.engine.spark.labels import balanced_labels
@@ -128,7 +128,7 @@ def _result(graph: LogicalGraph, answer: Answer, counts: list[dict[str, int]] | 
     return Result({name: [classes[name](row) for row in rows] for name, rows in answer.items()}, counts)
 
 
-def _check(plan: PhysicalPlan, log: list[Epoch], answer: Answer) -> None:
+def _check(plan: Plan, log: list[Epoch], answer: Answer) -> None:
     difference = compare(plan, log, answer)
     if difference is None:
         return

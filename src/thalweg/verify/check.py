@@ -10,17 +10,18 @@ from pathlib import Path
 
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.safety import check_safety
+from thalweg.analysis.unused_state import settled
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import PlanError, TupleError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
-from thalweg.optimize.balance import Assign
-from thalweg.optimize.fuse import Fuse
+from thalweg.optimize.choose_degrees import asked_degrees
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import Held
 from thalweg.verify.check_declarations import Lie, Watching
 from thalweg.verify.compare import first_difference, in_any_order
 from thalweg.verify.diagnose import Divergence, first_divergence, run_log
@@ -70,20 +71,21 @@ def _at_once(source: Source) -> Source:
     return replace(source, endpoint=source.endpoint.at_once())
 
 
-def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[PhysicalPlan]:
+def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Plan]:
     """The plans that differ most, then random ones."""
-    chance = random.Random(seed)
+    chance, asked = random.Random(seed), asked_degrees(settled(graph))
     for fuse in ("all", "none"):
         for degree in (1, 2, 4):
             yield make_plan(graph, degree=degree, fuse=fuse)
     for _ in range(count - 6):
         names = [o.name for o in graph.operators]
-        groups = Fuse({name: str(chance.randrange(1 + len(names) // 2)) for name in names})
-        degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful}
-        buckets = max([1, *degrees.values()]) + chance.randrange(6)
+        groups = {name: str(chance.randrange(1 + len(names) // 2)) for name in names}
+        degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful if o.name not in asked}
+        buckets = max([1, *degrees.values(), *asked.values()]) + chance.randrange(6)
         frame_rows = chance.choice([1_000, 10_000, 100_000])
-        routing = Assign(_random_tables(degrees, buckets, chance)) if chance.random() < 0.5 else None
-        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows, routing=routing)
+        tables = _random_tables(degrees, buckets, chance) if chance.random() < 0.5 else {}
+        held = Held(tables=tables)
+        yield make_plan(graph, degree=degrees, fuse=groups, buckets=buckets, frame_rows=frame_rows, held=held)
 
 
 def _random_tables(degrees: Mapping[str, int], buckets: int, chance: random.Random) -> dict[str, tuple[int, ...]]:
@@ -92,7 +94,7 @@ def _random_tables(degrees: Mapping[str, int], buckets: int, chance: random.Rand
     return {name: tables[degree] for name, degree in degrees.items()}
 
 
-def compare(plan: PhysicalPlan, log: list[Epoch], expected: Answer) -> str | None:
+def compare(plan: Plan, log: list[Epoch], expected: Answer) -> str | None:
     """How the plan's answer differs from the reference's, in words."""
     try:
         found = run_log(plan, log)

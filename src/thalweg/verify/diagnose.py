@@ -12,7 +12,7 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError, Where
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Sink, StreamRef
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Decision, Plan
 from thalweg.runtime.columns import to_list
 from thalweg.verify.compare import Row, same_bits
 from thalweg.verify.reference import Answer, Reference
@@ -69,7 +69,7 @@ class Divergence:
         return None if row is None else {n: repr(v) for n, v in zip(self.attributes, row, strict=True)}
 
 
-def run_log(plan: PhysicalPlan, log: Iterable[Epoch]) -> Answer:
+def run_log(plan: Plan, log: Iterable[Epoch]) -> Answer:
     """What the local engine's sinks get for a log."""
     engine = LocalEngine(plan)
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
@@ -91,10 +91,10 @@ def tapped(graph: LogicalGraph) -> tuple[LogicalGraph, dict[str, StreamRef]]:
     return replace(graph, operators=(*graph.operators, *sinks)), taps
 
 
-def first_divergence(plan: PhysicalPlan, log: Sequence[Epoch]) -> Divergence | None:
+def first_divergence(plan: Plan, log: Sequence[Epoch]) -> Divergence | None:
     """Run plan and reference again with every stream watched. None: watched, they agree."""
     graph, taps = tapped(plan.graph)
-    watched = replace(plan, graph=graph)
+    watched = replace(plan, graph=graph, decisions={**plan.decisions, **dict.fromkeys(taps, Decision())})
     expected = Reference(graph).run(log)
     try:
         found = run_log(watched, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,9 +26,11 @@ from thalweg.cli.show_balance import balance_json, balance_text
 from thalweg.cli.terminal import out
 from thalweg.errors import UsageError
 from thalweg.explain import explain as explained
-from thalweg.explain import explain_json, explain_steps, steps_json
+from thalweg.explain import explain_diff, explain_json, explain_steps, steps_json
+from thalweg.ir.diff import diff
 from thalweg.mermaid import mermaid
-from thalweg.optimize.passes import Step
+from thalweg.optimize.passes import Step, given_plan
+from thalweg.optimize.request import PlanRequest
 
 
 def explain(
@@ -39,9 +42,15 @@ def explain(
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     rules: RuleSet = "thalweg",
-    verbose: Annotated[bool, typer.Option("--verbose", help="also the plan after each pass")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="also what each pass changed, and its time")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
     facts: Annotated[bool, typer.Option("--facts", help="also what is known of each operator, and why")] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--diff", metavar="PLAN", help="only what changes from the plan in this file to this one", exists=True
+        ),
+    ] = None,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -63,15 +72,24 @@ def explain(
         thalweg explain app.py --facts
 
         thalweg explain app.py --rules paper --degree open
+
+        thalweg explain app.py --degree 4 --diff plan.txt    (a file with what explain printed)
     """
     if as_mermaid and (json_output or verbose or facts):
         raise UsageError("--mermaid is a form of its own", expected="--mermaid without --json, --verbose and --facts")
+    if against is not None and (as_mermaid or verbose or facts):
+        raise UsageError("--diff is a form of its own", expected="--diff without --mermaid, --verbose and --facts")
     steps: list[Step] = []
-    planned = planned_by(
-        graph_of(app, param), degree_of(degree), fuse, plan, steps.append, buckets, balance, rules=rules
-    )
+    request = PlanRequest(degree=degree_of(degree), buckets=buckets, balance=balance, fuse=fuse, plan=plan, rules=rules)
+    planned = planned_by(graph_of(app, param), request, observe=steps.append)
     made = planned.plan
-    if as_mermaid:
+    if against is not None:
+        differences = diff(given_plan(made.graph, PlanRequest(plan=against).plan_text or ""), made)
+        if json_output:
+            print_json({"diff": [one.as_json() for one in differences]})
+        else:
+            out.print(explain_diff(differences, against), end="", markup=False)
+    elif as_mermaid:
         out.print(mermaid(made), end="", markup=False)
     elif json_output:
         more: dict[str, Any] = {"passes": steps_json(steps)} if verbose else {}

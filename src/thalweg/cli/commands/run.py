@@ -23,6 +23,7 @@ from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import EpochReport
 from thalweg.explain import explain
 from thalweg.ir.text import plan_as_json
+from thalweg.optimize.request import PlanRequest
 
 
 def run(
@@ -82,9 +83,8 @@ def run(
     """
     check_engine(engine)
     settings = pairs(conf, "--conf", "KEY=VALUE")
-    planned = planned_by(
-        graph_of(app, param), degree, fuse, plan, buckets=buckets, balance=balance, checkpoint=checkpoint, rules=rules
-    )
+    request = PlanRequest(degree=degree, buckets=buckets, balance=balance, fuse=fuse, plan=plan, rules=rules)
+    planned = planned_by(graph_of(app, param), request, checkpoint)
     made = planned.plan
     console = sys.stderr if json_output else None  # standard output is then for documents
     stop = Stop()

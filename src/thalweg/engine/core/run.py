@@ -21,7 +21,7 @@ from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.report import Tally
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.types import TupleType
 from thalweg.ir.values import reviver
 
@@ -105,7 +105,7 @@ class Opened:
 
 
 @contextmanager
-def opened(plan: PhysicalPlan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
+def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
     """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
     if not options.follow:
         _check_ends(plan.graph)
@@ -134,7 +134,7 @@ def _check_ends(graph: LogicalGraph) -> None:
             )
 
 
-def result(plan: PhysicalPlan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
+def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     return RunResult(
         epochs=tally.epochs,

@@ -15,7 +15,8 @@ from thalweg.engine.local.pool import Pool
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.local.sink_strategies import joints_of
 from thalweg.engine.storage.log import Epoch
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
 
 BLOCK_ROWS = 16_384
@@ -53,7 +54,7 @@ class ParallelEngine(LocalEngine):
 
     def __init__(
         self,
-        plan: PhysicalPlan,
+        plan: Plan,
         state: dict[tuple[int, int], Buckets] | None = None,
         *,
         workers: Workers | None = None,
@@ -93,7 +94,7 @@ class ParallelEngine(LocalEngine):
                 self.state.setdefault((stage, done.sender), {}).update(buckets)
         self.counts, self.most_held = passed.counts, gather.most_held()
         found = gather.sinks()
-        return {sink.name: found[self.plan.sink_wire(sink).index] for sink in self.plan.graph.sinks}
+        return {sink.name: found[layout(self.plan).sink_wire(sink).index] for sink in self.plan.graph.sinks}
 
     def prepare(self) -> None:
         """Start the workers and give them the plan, if that was not done before."""

@@ -20,19 +20,19 @@ from thalweg.engine.local.parallel import ParallelEngine
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.checkpoint import EpochReport, LocalState
 from thalweg.engine.storage.log import Epoch
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
 
 
-def _engine(plan: PhysicalPlan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
+def _engine(plan: Plan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
     """A process for each channel, where there are several."""
     if plan.channels == 1 or options.in_process:
         return LocalEngine(plan, state)
     return ParallelEngine(plan, state)
 
 
-def run_local(plan: PhysicalPlan, options: RunOptions, watch: Watch) -> RunResult:
+def run_local(plan: Plan, options: RunOptions, watch: Watch) -> RunResult:
     check_without_spark(plan.graph)
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch

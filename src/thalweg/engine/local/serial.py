@@ -23,7 +23,8 @@ from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.local.buckets import Buckets, EpochBuckets
 from thalweg.engine.storage.log import Epoch
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.order import gather
 from thalweg.runtime.pe_counts import Counts
@@ -34,7 +35,7 @@ class LocalEngine:
     new segment begins."""
 
     def __init__(
-        self, plan: PhysicalPlan, state: dict[tuple[int, int], Buckets] | None = None, *, cuts: Collection[str] = ()
+        self, plan: Plan, state: dict[tuple[int, int], Buckets] | None = None, *, cuts: Collection[str] = ()
     ) -> None:
         self.plan = plan
         self.programs = compile_plan(plan, cuts)
@@ -60,7 +61,7 @@ class LocalEngine:
         for place, store in stores.items():
             self.state.setdefault(place, {}).update(store.written)
         self.counts = passed.counts
-        wires = {sink.name: self.plan.sink_wire(sink).index for sink in self.plan.graph.sinks}
+        wires = {sink.name: layout(self.plan).sink_wire(sink).index for sink in self.plan.graph.sinks}
         return {
             name: gather([p.frame for p in parcels if p.wire == wire], ordered=name in self.ordered)
             for name, wire in wires.items()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from thalweg.analysis.merges import strategy_of
 from thalweg.analysis.order import order_layout
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.ir.regions import NONE, NUMBERS, ROUND_ROBIN
 from thalweg.runtime.ordering.mergers import Merger, Numbers, NumbersAndPulses, RoundRobin, Unordered
 
@@ -29,8 +30,8 @@ class SinkJoint:
         return NumbersAndPulses(channels, first - 1, shared=self.shared)
 
 
-def joints_of(plan: PhysicalPlan) -> dict[int, SinkJoint]:
+def joints_of(plan: Plan) -> dict[int, SinkJoint]:
     """By sink wire. Without sub-positions, no two tuples of a stream have the same position."""
     width = order_layout(plan.graph).width
-    wires = {plan.sink_wire(sink) for sink in plan.graph.sinks}
+    wires = {layout(plan).sink_wire(sink) for sink in plan.graph.sinks}
     return {wire.index: SinkJoint(strategy_of(plan, wire), width[wire.stream] > 0) for wire in wires}

@@ -20,7 +20,8 @@ from thalweg.engine.spark.connectors import rows_writer
 from thalweg.engine.spark.wire import COUNTS, ERRORS, FAILURES, PULSE, first_error, read_counts, read_failures
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import ThalwegError
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame, decode
 from thalweg.runtime.order import gather
 from thalweg.runtime.pe_counts import Counts
@@ -30,7 +31,7 @@ from thalweg.runtime.pe_counts import Counts
 class EpochWriter:
     """What happens with an epoch's frames in the driver. It remembers nothing between epochs."""
 
-    plan: PhysicalPlan
+    plan: Plan
     folder: Path
     first_epoch: int  # Spark's batches count from 0 in every checkpoint; epochs go on where a migrated one ended
     started: float = field(default_factory=time.time)
@@ -50,7 +51,7 @@ class _SparkEpoch:
     """One epoch: its frames are the rows of a batch, its state and its commit are Spark's."""
 
     def __init__(
-        self, plan: PhysicalPlan, checkpoint: Checkpoint, rows: DataFrame, number: int, started: float
+        self, plan: Plan, checkpoint: Checkpoint, rows: DataFrame, number: int, started: float
     ) -> None:
         self.plan, self.checkpoint, self.rows, self.started = plan, checkpoint, rows, started
         self.epoch = checkpoint.log[number]
@@ -70,7 +71,7 @@ class _SparkEpoch:
         merged: dict[str, Frame | None] = {}
         for sink in self.plan.graph.sinks:
             with laps.part(sink.name):
-                frames = arrived.get(self.plan.sink_wire(sink).index, [])
+                frames = arrived.get(layout(self.plan).sink_wire(sink).index, [])
                 merged[sink.name] = gather(frames, ordered=sink.name in ordered)
         return merged
 

@@ -34,12 +34,12 @@ from thalweg.engine.spark.worker_notes import Notes
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.report import Tally
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 _POLL_S = 0.05
 
 
-def run_spark(plan: PhysicalPlan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
+def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
     """Start the query, pass its epoch reports on, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
@@ -87,7 +87,7 @@ def all_feeding(
         yield check_all
 
 
-def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> StreamingQuery:
+def start_query(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened) -> StreamingQuery:
     frames = frames_of(spark, plan, options, run)
     epochs = EpochWriter(plan, run.checkpoint.folder, run.manifest.first_epoch)
     writer = frames.writeStream.foreachBatch(epochs.write)
@@ -97,7 +97,7 @@ def start_query(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, ru
     return writer.trigger(availableNow=True).start()
 
 
-def frames_of(spark: SparkSession, plan: PhysicalPlan, options: RunOptions, run: Opened) -> DataFrame:
+def frames_of(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened) -> DataFrame:
     """The frames after the last stage, epoch by epoch."""
     programs = compile_plan(plan)
     labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)

@@ -14,7 +14,7 @@ from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.spark.run import run_spark
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import InternalError
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 
 KEPT_REPORTS = 1_000  # a run of months has millions
 
@@ -22,7 +22,7 @@ KEPT_REPORTS = 1_000  # a run of months has millions
 class SparkRunning:
     """A thread of the driver that does what `thalweg run` does. The user's session stays as it is."""
 
-    def __init__(self, plan: PhysicalPlan, options: RunOptions, spark: SparkSession) -> None:
+    def __init__(self, plan: Plan, options: RunOptions, spark: SparkSession) -> None:
         self._plan, self._options, self._spark = plan, options, spark
         self._reports: deque[EpochReport] = deque(maxlen=KEPT_REPORTS)
         self._result: RunResult | None = None

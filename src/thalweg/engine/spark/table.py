@@ -18,7 +18,8 @@ from thalweg.engine.spark.run import all_feeding, frames_of
 from thalweg.engine.spark.session import query_session
 from thalweg.engine.spark.wire import ERRORS, FAILURES, first_error, read_failures
 from thalweg.errors import OutputError
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.ir.types import TupleType
 from thalweg.runtime.arrow_types import Misfit, file_array
 from thalweg.runtime.columns import to_arrow, to_list
@@ -31,7 +32,7 @@ ENGINE = "spark, as a DataFrame"  # in the manifest: the state lies in the check
 _held: dict[Path, ExitStack] = {}
 
 
-def stream_table(spark: SparkSession, plan: PhysicalPlan, options: RunOptions) -> DataFrame:
+def stream_table(spark: SparkSession, plan: Plan, options: RunOptions) -> DataFrame:
     """The tuples of the plan's only sink. The session of the DataFrame has the settings that its query needs."""
     assert options.checkpoint is not None
     folder = options.checkpoint.absolute()
@@ -44,7 +45,7 @@ def stream_table(spark: SparkSession, plan: PhysicalPlan, options: RunOptions) -
         stack.enter_context(all_feeding(session, plan.graph, run.checkpoint, options))
         with deployed(session, plan.graph, run.checkpoint):
             frames = frames_of(session, plan, options, run)
-            rows = rows_of_frames(plan.sink_wire(sink).index, tuple_type)
+            rows = rows_of_frames(layout(plan).sink_wire(sink).index, tuple_type)
             table = frames.mapInArrow(rows, spark_schema(tuple_type))
         _held[folder] = stack.pop_all()
     return table

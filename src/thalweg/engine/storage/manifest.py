@@ -15,8 +15,9 @@ from typing import Any
 from thalweg.errors import CheckpointError, ThalwegWarning
 from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.runtime.keys import HASH_VERSION
 
@@ -71,7 +72,7 @@ class Manifest:
         return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
 
 
-def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> Manifest:
+def make_manifest(plan: Plan, engine: str, labels: tuple[int, ...]) -> Manifest:
     stateful = {o.name for o in plan.graph.stateful}
     return Manifest(
         app=plan.graph.name,
@@ -79,17 +80,17 @@ def make_manifest(plan: PhysicalPlan, engine: str, labels: tuple[int, ...]) -> M
         channels=plan.channels,
         buckets=plan.buckets,
         sources=tuple(s.name for s in plan.graph.entries),
-        stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in plan.stages[1:]),
-        degrees={o.name: plan.degrees[o.name] for o in plan.graph.stateful},
+        stages=tuple(tuple(n for n in stage.pes[0].operators if n in stateful) for stage in layout(plan).stages[1:]),
+        degrees={o.name: plan.decisions[o.name].degree or 0 for o in plan.graph.stateful},
         states={o.name: o.state_fingerprint() for o in plan.graph.stateful},
         labels=labels,
         plan=print_plan(plan),
         inputs={s.name: s.endpoint.identity for s in plan.graph.sources},
         folders={s.name: folder for s in plan.graph.sources if (folder := s.endpoint.folder) is not None},
         params=dict(plan.graph.params),
-        assignments={name: table_text(table) for name, table in plan.assignments.items()},
+        assignments={name: table_text(table) for name, table in plan.tables.items()},
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
-        routes={name: key for name, key in plan.keys.items() if plan.graph.by_name[name].key is not None},
+        routes={o.name: key for o in plan.graph.stateful if (key := plan.decisions[o.name].key) and key != o.key},
     )
 
 

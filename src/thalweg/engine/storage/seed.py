@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg.engine.storage.small_files import write_atomically
-from thalweg.ir.plan import PhysicalPlan
+from thalweg.ir.layout import layout
+from thalweg.ir.plan import Plan
 from thalweg.runtime.describe_bucket import describe_bucket
 from thalweg.runtime.state import TIMES, pack_bucket
 
@@ -65,14 +66,14 @@ class Seed:
         parts = [(part.operator, part.data) for part in describe_bucket(data) if part.operator in operators]
         return pack_bucket(parts) if parts else None
 
-    def states(self, plan: PhysicalPlan) -> States:
+    def states(self, plan: Plan) -> States:
         """All of it, by the stages of a plan: what the local engine starts with."""
         if not self.exists:
             return {}
         found: States = {}
-        numbers = [TIMES, *range(plan.buckets)]
-        for stage, channel in ((s, c) for s in range(1, len(plan.stages)) for c in range(plan.channels)):
-            operators = plan.stages[stage].pes[0].operators
+        numbers, stages = [TIMES, *range(plan.buckets)], layout(plan).stages
+        for stage, channel in ((s, c) for s in range(1, len(stages)) for c in range(plan.channels)):
+            operators = stages[stage].pes[0].operators
             held = {bucket: self.get(channel, bucket, operators) for bucket in numbers}
             found[stage, channel] = {bucket: data for bucket, data in held.items() if data is not None}
         return found

@@ -1,0 +1,17 @@
+"""Context: what a pass may look at besides the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from thalweg.ir.analyses import Analyses
+from thalweg.ir.profile import Profile
+from thalweg.optimize.request import Held, PlanRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    analyses: Analyses  # of the plan's graph
+    request: PlanRequest = field(default_factory=PlanRequest)
+    held: Held = field(default_factory=Held)
+    profile: Profile | None = None
