@@ -90,9 +90,7 @@ def _sent(parcel: Parcel) -> Parcel:
     return Parcel(parcel.channel, parcel.wire, decode(encode(parcel.frame)))
 
 
-def run_local(
-    plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()
-) -> Outcome:
+def run_local(plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()) -> Outcome:
     return run_engine((BytesEngine if through_bytes else LocalEngine)(plan, cuts=cuts), epochs)
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from thalweg.ir.expr import live_fields
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
-
-__all__ = ["live_attributes", "live_fields"]
 
 
 def live_attributes(graph: LogicalGraph, *, by_rows: bool = False) -> Mapping[StreamRef, tuple[str, ...]]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from thalweg.analysis.liveness import live_fields
 from thalweg.codegen.expressions import Writer
 from thalweg.codegen.templates import TEMPLATES
-from thalweg.ir.expr import Apply, Expr, Record, reads, rule, walk
+from thalweg.ir.expr import Apply, Expr, Record, live_fields, reads, rule, walk
 from thalweg.ir.operators import Filter, Function, Map, Operator, StreamRef
 from thalweg.ir.rules import CAN_FALL_BACK
 from thalweg.ir.types import INT, AttributeType

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from thalweg.ir.operators import Aggregate, Join, Process
+from thalweg.ir.incomplete import complete
+from thalweg.ir.operators import OPERATORS, Aggregate, Join, Operator, Process
 from thalweg.runtime import aggregate, join
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.program import Program
@@ -17,26 +19,23 @@ class TableMaker:
     """Makes the empty tables of an epoch. What they need of the program is worked out once."""
 
     def __init__(self, program: Program, resources: Resources) -> None:
-        self._makers: dict[str, Callable[[], Stored]] = {}
-        for name, operator in program.operators.items():
-            if isinstance(operator, Aggregate):
-                self._makers[name] = _aggregate(program, operator)
-            elif isinstance(operator, Join):
-                self._makers[name] = _join(program, operator)
-            elif isinstance(operator, Process) and operator.by is not None:
-                self._makers[name] = _process(program, operator, resources)
+        self._makers: dict[str, Callable[[], Stored]] = {
+            name: TABLES[type(operator)](program, operator, resources)
+            for name, operator in program.operators.items()
+            if operator.key is not None
+        }
 
     def make(self) -> Mapping[str, Stored]:
         return {name: make() for name, make in self._makers.items()}
 
 
-def _aggregate(program: Program, operator: Aggregate) -> Callable[[], Stored]:
+def _aggregate(program: Program, operator: Aggregate, resources: Resources) -> Callable[[], Stored]:
     (tuple_type,) = program.input_types[operator.name]
     kinds = [tuple_type.kind(n) for n in operator.window.by]
     return lambda: aggregate.make_table(operator, kinds)
 
 
-def _join(program: Program, operator: Join) -> Callable[[], Stored]:
+def _join(program: Program, operator: Join, resources: Resources) -> Callable[[], Stored]:
     columns = program.tables[operator.name]
     return lambda: join.make_table(columns)
 
@@ -45,3 +44,11 @@ def _process(program: Program, operator: Process, resources: Resources) -> Calla
     inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
     types = type_table([*program.input_types[operator.name], *operator.outputs, *inner])
     return lambda: ObjectTable(operator, types, resources.of(operator))
+
+
+# Of the kinds that can have a key. One that is missing fails at import, with its name.
+TABLES: Mapping[type[Operator], Callable[[Program, Any, Resources], Callable[[], Stored]]] = complete(
+    {Aggregate: _aggregate, Join: _join, Process: _process},
+    (kind for kind in OPERATORS.values() if kind.key is not Operator.key),
+    "the tables of operators with state",
+)

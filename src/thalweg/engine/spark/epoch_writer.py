@@ -50,9 +50,7 @@ class EpochWriter:
 class _SparkEpoch:
     """One epoch: its frames are the rows of a batch, its state and its commit are Spark's."""
 
-    def __init__(
-        self, plan: Plan, checkpoint: Checkpoint, rows: DataFrame, number: int, started: float
-    ) -> None:
+    def __init__(self, plan: Plan, checkpoint: Checkpoint, rows: DataFrame, number: int, started: float) -> None:
         self.plan, self.checkpoint, self.rows, self.started = plan, checkpoint, rows, started
         self.epoch = checkpoint.log[number]
         self.passed = Passed()
