@@ -14,10 +14,10 @@ from thalweg.analysis.operator_model import (
 )
 from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
-from thalweg.library.apply import SortedBuffer
 from thalweg.library.immediate_loop import Loop
 from thalweg.library.multi_port import Barrier, EveryPunctuation, LeastTime, MergeOrdered, Pair
 from thalweg.library.select import Dedup
+from thalweg.library.sorting import SortedBuffer
 from thalweg.library.window_aggregate import ApplyConfig, WindowAggregate
 from thalweg.library.window_join import Lookup, LookupConfig, WindowJoin
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.ir.logic import Logic
-from thalweg.library.apply import check_comparable
+from thalweg.library.sorting import check_comparable
 
 
 @dataclass(frozen=True, slots=True)
