@@ -30,7 +30,7 @@ from thalweg.library.folds import CONSTRUCTORS, FOLDS
 from thalweg.library.folds.sum import FOLDS as SUM
 from thalweg.library.folds.sum import sum as agg_sum
 from thalweg.library.package_modules import members
-from thalweg.library.windows import WINDOWS, check_window
+from thalweg.library.windows import WINDOWS, check_kind
 from thalweg.library.windows.tumbling import Tumbling
 from thalweg.optimize.passes import make_plan
 
@@ -74,7 +74,7 @@ def test_a_window_without_one_of_its_parts_fails_with_its_name() -> None:
         __str__ = Tumbling.__str__
 
     with pytest.raises(InternalError, match=r"the window Yearly does not define written, has_kernel$"):
-        check_window(Yearly)
+        check_kind(Yearly)
 
 
 def test_an_unknown_aggregate_is_an_attribute_error_with_a_hint() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import pytest
@@ -172,3 +173,18 @@ def test_a_block_that_fails_at_the_end_is_a_dead_letter(beside: Any) -> None:
     assert [(row.error, row.tuple) for row in found["letters"]] == [
         ("ZeroDivisionError: division by zero", "the end"),
     ] * 2
+
+
+class Exact(tw.Tuple):
+    d: Decimal
+
+
+def test_distinct_counts_the_nans_of_decimals_as_one_value() -> None:
+    """Whether two NaNs are one object depends on the plan."""
+    app = tw.App("distinct")
+    numbers = app.source(tw.files("numbers"), Exact, name="numbers")
+    twice = numbers.union(numbers.map(lambda t: {"d": t.d}, name="again"), name="twice")
+    twice.aggregate(window.running(), n=agg.distinct("d")).sink(tw.collect(), name="out")
+    rows = [(Decimal(text),) for text in ("NaN", "1", "NaN", "1.0")]
+    for fuse in ("all", "none"):
+        assert testing.run(app, {"numbers": rows}, fuse=fuse)["out"][-1].n == 2

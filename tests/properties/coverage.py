@@ -14,8 +14,8 @@ from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Aggregate, Pace, Process
-from thalweg.library.apply import SortBy, TopK
 from thalweg.library.folds import FOLDS
+from thalweg.library.sorting import SortBy, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
 from thalweg.runtime.logic_operator import ProcessRun

@@ -17,9 +17,9 @@ from thalweg.lang.aggregates import apply_logic, check_window
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
 from thalweg.lang.window import Distance, Names, names
-from thalweg.library.apply import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
 from thalweg.library.select import Code, Dedup, DedupConfig
+from thalweg.library.sorting import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.window_arguments import Duration
 from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin, both
 from thalweg.library.windows.of_joins import Last, Within

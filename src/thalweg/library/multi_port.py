@@ -12,7 +12,7 @@ from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
 from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
-from thalweg.library.apply import check_comparable
+from thalweg.library.sorting import check_comparable
 
 
 @dataclass(frozen=True, slots=True)

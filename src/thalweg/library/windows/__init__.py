@@ -13,7 +13,7 @@ from thalweg.library.windows.of_joins import JoinWindow
 _ALL: list[type[Window] | type[JoinWindow]] = members(__name__, __path__, "WINDOWS")
 
 
-def check_window(kind: type[Window] | type[JoinWindow]) -> None:
+def check_kind(kind: type[Window] | type[JoinWindow]) -> None:
     """Refuse a kind that does not define all that is known of a window."""
     required = REQUIRED if issubclass(kind, Window) else ("written",)
     missing = [name for name in required if name not in vars(kind)]
@@ -25,4 +25,4 @@ WINDOWS: tuple[type[Window], ...] = tuple(kind for kind in _ALL if issubclass(ki
 JOIN_WINDOWS: tuple[type[JoinWindow], ...] = tuple(kind for kind in _ALL if issubclass(kind, JoinWindow))
 
 for _kind in _ALL:
-    check_window(_kind)
+    check_kind(_kind)

@@ -1,4 +1,4 @@
-"""Functions of all tuples of a window: sort, top-k, skyline."""
+"""Sort, top-k and skyline: functions of all tuples of a window, and a buffer that sorts a stream."""
 
 from __future__ import annotations
 
