@@ -598,3 +598,36 @@ def test_a_lock_that_stays(path: Path, tmp_path: Path) -> None:
     other.close()
     run(app, tmp_path / "state")
     assert rows(path) == WANTED
+
+
+def test_a_reader_that_takes_long(path: Path, tmp_path: Path) -> None:
+    """Its lock is met at the COMMIT, which is then made again with all that is before it."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    released = threading.Timer(1.5, lambda: other.execute("COMMIT"))
+
+    def read(report: EpochReport) -> None:
+        if report.epoch == 1:
+            other.execute("BEGIN")
+            assert other.execute("SELECT count(*) FROM items").fetchone() == (20,)
+            released.start()
+
+    with pytest.warns(ThalwegWarning, match="database is locked"):
+        run(app_of(path), tmp_path / "state", read)
+    released.join()
+    other.close()
+    assert rows(path) == WANTED
+
+
+def test_readers_and_the_run_do_not_wait_with_a_write_ahead_log(path: Path, tmp_path: Path) -> None:
+    query(path, "PRAGMA journal_mode = WAL")
+    other = sqlite3.connect(path, isolation_level=None)
+
+    def read(report: EpochReport) -> None:
+        if report.epoch == 1:
+            other.execute("BEGIN")
+            assert other.execute("SELECT count(*) FROM items").fetchone() == (20,)
+
+    run(app_of(path), tmp_path / "state", read)
+    assert other.execute("SELECT count(*) FROM items").fetchone() == (20,), "it still reads what was there then"
+    other.close()
+    assert rows(path) == WANTED
