@@ -197,7 +197,7 @@ def test_names_are_local_then_captured_then_global() -> None:
 
 def test_assigning_a_global_is_hidden_state() -> None:
     m = machine(module={"n": 1})
-    m.frame.names = m.frame.names._replace(outer=frozenset("n"))
+    m.frame.names = m.frame.names._replace(globals=frozenset("n"))
     assign_name(m, "n", STR, PLACE)
     assert effects(m) == ["mutates: writes the global n"]
     assert kinds(read_name(m, "n", PLACE)) == {"1", "some str"}
