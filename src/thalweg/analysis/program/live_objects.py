@@ -1,4 +1,4 @@
-"""Objects that exist before a call: whether they are plain data, what their attributes are. No code of theirs is run."""
+"""Objects that exist before a call: whether they are plain data, what their attributes are. None of their code runs."""
 
 from __future__ import annotations
 
