@@ -1,4 +1,4 @@
-"""Objects that exist before a call: whether they are plain data, what their attributes are, without running code."""
+"""Objects that exist before a call: whether they are plain data, what their attributes are. None of their code runs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from thalweg.analysis.program.values import (
     Value,
 )
 
-PEEK = 16  # of so many elements each is looked at; of more only their types
-WALK = 200_000  # objects in a captured table
+PEEK = 16  # elements of a container that are looked at one by one; of more only the types are
+WALK = 200_000  # objects in a captured table that are looked at
 
 
 def is_scalar(value: object) -> bool:
@@ -37,7 +37,7 @@ def is_scalar(value: object) -> bool:
 
 
 def is_fixed(value: object) -> bool:
-    """Whether nobody can change it: what reads it needs no reason."""
+    """Whether it cannot be changed: reading it is not noted."""
     if is_scalar(value) or isinstance(value, types.ModuleType | types.BuiltinFunctionType | enum.Enum):
         return True
     if type(value) in (tuple, frozenset):
@@ -102,16 +102,16 @@ def is_one_for_all(value: object) -> bool:
 
 
 def is_iterator(value: object) -> bool:
-    """Whether iterating over it uses it up."""
+    """Whether iterating over it consumes it."""
     return hasattr(type(value), "__next__")
 
 
 NOT_THERE = object()
 
 
-def class_attribute(cls: type, name: str, *, behind: type | None = None) -> Any:
-    """What the class has under a name, found without running code; `behind`: as `super()` of that class finds it."""
-    line = cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]
+def class_attribute(cls: type, name: str, *, after: type | None = None) -> Any:
+    """What the class has under a name, found without running code; `after`: as `super()` of that class finds it."""
+    line = cls.__mro__ if after is None else cls.__mro__[cls.__mro__.index(after) + 1 :]
     return next((vars(c)[name] for c in line if name in vars(c)), NOT_THERE)
 
 
@@ -202,7 +202,7 @@ def own_code(cls: type, name: str) -> types.FunctionType | None:
 
 
 def has_own_metaclass(value: object) -> bool:
-    """Whether it is a class that answers with code of the user's: how long it is, what it contains, what is one."""
+    """Whether it is a class whose metaclass has code of the user's: for its length, what it contains, its instances."""
     if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
         return False
     held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]

@@ -13,15 +13,19 @@ from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS
 from thalweg.analysis.program.values import (
     NOTHING,
     PLAINS,
+    SCALARS,
     TREE,
     Bound,
     Func,
+    Given,
     Item,
     Known,
     Method,
     New,
+    Of,
     Part,
     Root,
+    Row,
     Super,
     Value,
     aged,
@@ -30,6 +34,7 @@ from thalweg.analysis.program.values import (
 
 ELEMENTS, KEYS = "[]", "{}"  # the fields that hold what a container contains
 EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
+_UNLINKED = frozenset((Of, Given, Row, New))  # what can be reached from these was put into them
 
 
 class Memory:
@@ -116,21 +121,30 @@ class Memory:
         waiting = [item for value in values for item in value]
         while waiting:
             item = waiting.pop()
-            if item in seen:
+            size = len(seen)
+            seen.add(item)  # one hash: a test before it would need a second
+            if len(seen) == size:
                 continue
-            seen.add(item)
-            if item in self.objects:
-                waiting += [held for value in self.objects[item].values() for held in value]
-            match item:
-                case Part(origin=New() as origin):
-                    waiting.append(origin)
-                case Bound() | Method() | Super():
-                    waiting.append(item.receiver)
-                case Func():
-                    waiting += [held for value in self.captured(frames_around(item.frame)) for held in value]
-                case Known(value=value, root=root):
-                    if root is not None and type(value) in CONTAINERS:
-                        waiting += self.contents(item)
-                    if live_objects.is_dataclass_object(value):  # it compares and shows its fields
-                        waiting += [live_objects.rooted(held, root) for held in live_objects.fields_of(value)]
+            if held := self.objects.get(item):
+                waiting += [one for value in held.values() for one in value]
+            if type(item) not in _UNLINKED:
+                waiting += self._linked(item)
         return seen
+
+    def _linked(self, item: Item) -> Iterable[Item]:
+        """What can be reached from an item by other ways than what was put into it."""
+        match item:
+            case Known(value=value, root=root):
+                if type(value) in SCALARS:
+                    return ()
+                inside = self.contents(item) if root is not None and type(value) in CONTAINERS else NOTHING
+                # An object of a dataclass compares and shows its fields.
+                fields = live_objects.fields_of(value) if live_objects.is_dataclass_object(value) else []
+                return [*inside, *(live_objects.rooted(held, root) for held in fields)]
+            case Part(origin=New() as origin):
+                return (origin,)
+            case Bound() | Method() | Super():
+                return (item.receiver,)
+            case Func():
+                return [one for value in self.captured(frames_around(item.frame)) for one in value]
+        return ()

@@ -1,4 +1,4 @@
-"""What was found while code was followed. It only grows: code that may run is code that runs."""
+"""What was found while code was followed. It only grows: code that may run is taken to run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Notes:
         self.effects.setdefault(Effect(kind, reason))
 
     def fresh(self) -> Notes:
-        """Notes for a part of the code that is looked at for itself."""
+        """Notes for a part of the code that is followed separately."""
         return Notes(reads=self.reads, writes_state=self.writes_state, reads_time=self.reads_time, emitted=self.emitted)
 
     def with_more(self, part: Notes, kept: tuple[str, ...] | None) -> Notes:
-        """What was found in a part that is declared stateless, or to have these effects. What it sees is its own
-        affair; what it changes may be seen by code of which nothing is declared."""
+        """What was found in a part that is declared stateless, or to have these effects. What it sees is covered
+        by the declaration; what it changes may be seen by code of which nothing is declared."""
         for effect in part.effects:
             if effect.kind in kept if kept is not None else effect.kind not in NOT_STATELESS:
                 self.effects.setdefault(effect)
@@ -49,7 +49,7 @@ class Notes:
 
     def with_setup(self, part: Notes) -> Notes:
         """What was found in `setup`. It runs once per worker, not for tuples: what is unknown of it makes none depend
-        on another; but what it draws, measures or counts is another one in each worker."""
+        on another; but what it draws, measures or counts differs between workers."""
         for effect in part.effects:
             if effect.kind in (TIME, RANDOMNESS, *HIDDEN_STATE):
                 self.effects.setdefault(effect)
@@ -81,7 +81,7 @@ class Notes:
             self.emitted[port] = found
 
 
-# Of an emitted tuple: output attribute -> (input port, attribute) that it is a copy of. In its place None: no tuple.
+# Of an emitted tuple: output attribute -> (input port, attribute) that it is a copy of. None instead: not a tuple.
 Copied = Mapping[str, tuple[int, str]]
 
 

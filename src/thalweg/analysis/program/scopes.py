@@ -17,7 +17,7 @@ class Names(NamedTuple):
 
     local: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()  # seen by code that may run later
-    outer: frozenset[str] = frozenset()  # declared `global`
+    globals: frozenset[str] = frozenset()  # declared `global`
     nonlocals: frozenset[str] = frozenset()  # declared `nonlocal`
     first: str | None = None  # the first parameter
 

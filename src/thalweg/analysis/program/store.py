@@ -106,12 +106,12 @@ class Store:
     def fields(self, item: Item | None) -> Fields | None:
         if not isinstance(item, New) or item not in self.objects:
             return None
-        # In the place of a field that a dict does not have there is an exception; other objects find something else.
+        # Reading a missing field of a dict raises; other objects find something else, such as a class attribute.
         missing = self.objects[item].optional and item.type not in (dict, collections.OrderedDict)
         return None if missing else self.objects[item].fields
 
     def optional(self, item: Item | None) -> frozenset[Any]:
-        """Of its fields those that it may not have."""
+        """The fields that it may not have."""
         return self.objects[item].optional if isinstance(item, New) and item in self.objects else frozenset()
 
     def _set(
@@ -154,13 +154,13 @@ class Store:
             self._set(item, self.length(item), {**fields, name: joined(old, value)}, optional)
 
     def forget(self, item: New, most: int | None = None) -> None:
-        """Somebody may have changed it."""
+        """It may have been changed."""
         if item in self.objects:
             self._set(item, (0, most), None)
             self.shared |= {item}
 
     def loosen(self, item: New, changes: Fields) -> None:
-        """Somebody may have changed these fields, to these values."""
+        """These fields may have been changed, to these values."""
         fields = self.fields(item)
         if fields is None:
             self.forget(item)
@@ -171,7 +171,7 @@ class Store:
         self.shared |= {item}
 
     def take_back(self, before: Store, changed: Iterable[New]) -> None:
-        """Behind code that runs later: what that code did not make or change is still what it was."""
+        """After code that runs later: what that code did not make or change is still what it was."""
         still = before.objects.keys() - self.made - set(changed)
         self.objects = {**self.objects, **{item: before.objects[item] for item in still}}
         self.shared = (self.shared - still) | (before.shared & still)
@@ -218,7 +218,7 @@ def meet(stores: Iterable[Store | None]) -> Store | None:
 
 
 def widened(old: Store, new: Store) -> Store:
-    """What a loop goes on changing, as far as it can be changed."""
+    """The state after any number of turns of a loop, from two turns: what they change may be any number."""
     made = new.copy()
     made.counts = {key: _wide(old.counts.get(key, (0, 0)), count) for key, count in new.counts.items()}
     made.objects = {

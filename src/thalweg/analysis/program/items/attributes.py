@@ -81,12 +81,12 @@ def of_value(m: Machine, item: Item, name: str, node: ast.AST) -> Value:
 def of_super(m: Machine, item: Super, name: str, node: ast.AST) -> Value:
     cls, receiver = item.cls, item.receiver
     if isinstance(receiver, Known) and isinstance(receiver.value, type) and cls in receiver.value.__mro__:
-        held = class_attribute(receiver.value, name, behind=cls)  # in a class method
+        held = class_attribute(receiver.value, name, after=cls)  # in a class method
         if isinstance(held, types.FunctionType):
             return just(Known(held))
         return bind(m, held, receiver, receiver.value, name, node)
     kinds = [kind for kind in classes_of(receiver) if cls in kind.__mro__]
-    return join([bind(m, class_attribute(k, name, behind=cls), receiver, k, name, node) for k in kinds])
+    return join([bind(m, class_attribute(k, name, after=cls), receiver, k, name, node) for k in kinds])
 
 
 @ATTRIBUTES.handles(Func)

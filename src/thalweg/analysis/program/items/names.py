@@ -17,7 +17,7 @@ from thalweg.analysis.program.values import NOTHING, Known, Root, Value, join, j
 
 def read_name(m: Machine, name: str, node: ast.AST) -> Value:
     frame: Frame | None = m.frame
-    if name in m.frame.names.outer:
+    if name in m.frame.names.globals:
         return _global(m, name, node)
     while frame is not None:
         for scope in reversed(frame.scopes):
@@ -61,7 +61,7 @@ def assign_name(m: Machine, name: str, value: Value, node: ast.AST, *, in_compre
     frame = m.frame
     if in_comprehension and frame.scopes and name in frame.scopes[-1]:
         bind(m, frame, frame.scopes[-1][name], name, value)
-    elif name in frame.names.outer:
+    elif name in frame.names.globals:
         _change(m, Known(frame.module, Root("the global", name)), (frame.module, name), name, value, node)
     elif name in frame.names.nonlocals:
         _assign_nonlocal(m, name, value, node)

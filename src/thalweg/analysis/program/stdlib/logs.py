@@ -11,7 +11,7 @@ from thalweg.ir.user_tracebacks import is_foreign
 
 
 def users_code(logger: logging.Logger) -> str | None:
-    """The name of what the user wrote among that which a logger calls; None: only Python's, or an installed package's,
+    """The name of code of the user's that a logger calls; None: it only calls Python's, or an installed package's,
     which cannot know what the application looks at."""
     called = [logging.getLogRecordFactory(), *_called(logger)]
     return next((getattr(one, "__name__", type(one).__name__) for one in called if _is_users(one)), None)
