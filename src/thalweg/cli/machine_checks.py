@@ -93,7 +93,7 @@ def _spark(file: Path | None) -> Finding:
     try:
         with (
             archiving(file) if file is not None else nullcontext("") as options,
-            spark_session(None, {JAVA_OPTIONS: options}, channels=1) as spark,
+            spark_session(None, {JAVA_OPTIONS: options}, channels=1, brief=True) as spark,
         ):
             version, made = spark.version, tw.run(app)
     except ThalwegError as error:

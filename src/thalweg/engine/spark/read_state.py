@@ -26,7 +26,7 @@ def read_buckets(checkpoint: Checkpoint, labels: tuple[int, ...]) -> Iterator[tu
     folder = checkpoint.spark / "state"
     if not _batches(checkpoint) or not folder.is_dir():
         return
-    with spark_session(None, {}, channels=1) as spark:
+    with spark_session(None, {}, channels=1, brief=True) as spark:
         for operator in sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()):
             reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "buckets")
             for row in reader.load(str(checkpoint.spark)).toLocalIterator():

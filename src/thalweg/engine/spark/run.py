@@ -48,8 +48,9 @@ def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSessi
         if run.checkpoint.log.has_end:
             options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
         conf = with_packages(plan.graph, options.conf)
+        brief = not waits(plan.graph, run.checkpoint, options)
         with (
-            spark_session(options.master, conf, plan.channels, session) as spark,
+            spark_session(options.master, conf, plan.channels, session, brief=brief) as spark,
             all_feeding(spark, plan.graph, run.checkpoint, options) as check_feeders,
         ):
             started = time.monotonic()

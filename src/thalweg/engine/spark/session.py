@@ -29,11 +29,12 @@ _PACKAGES_HINT = (
     "it fetches {} from Maven Central, and keeps it; without a network name the jars by --conf spark.jars=FILE,FILE"
 )
 
-# Ten times the JVM's own thresholds. Below them a start compiles thousands of methods anew, with an optimizing
-# compiler, that it will not run often enough to gain by that. A long run gets the same code, some epochs later.
-_COMPILE_LATE = (
+# The JVM's optimizing compiler takes a third of the CPU time of a start, and its code gains that back after hundreds of
+# epochs. A run that ends by itself does without it; any other runs its code ten times as often before it is optimized.
+_BRIEF = "-XX:TieredStopAtLevel=1"
+_LONG = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
-    "-XX:Tier4BackEdgeThreshold=400000 -XX:+IgnoreUnrecognizedVMOptions"
+    "-XX:Tier4BackEdgeThreshold=400000"
 )
 
 # Fixed when the JVM starts. Each is measured: benchmarks/spark/README.md, docs/decisions/0039-start-on-spark.md.
@@ -45,7 +46,7 @@ STATIC: Mapping[str, str] = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.spill.compress": "false",
     "spark.sql.warehouse.dir": "/tmp/thalweg-warehouse",  # never used; the default would litter the user's folder
-    JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')} {_COMPILE_LATE}",
+    JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 }
 
 # Set for the session of a query.
@@ -70,11 +71,17 @@ RUNTIME: Mapping[str, str] = {
 
 @contextmanager
 def spark_session(
-    master: str | None, conf: Mapping[str, str], channels: int, given: SparkSession | None = None
+    master: str | None,
+    conf: Mapping[str, str],
+    channels: int,
+    given: SparkSession | None = None,
+    *,
+    brief: bool = False,
 ) -> Iterator[SparkSession]:
-    """Like the given session, or the process's if there is one, else a new one that ends with the block."""
+    """Like the given session, or the process's if there is one, else a new one that ends with the block. `brief`: what
+    it is for ends by itself."""
     running = given or _running()
-    spark = running or _start(master or LOCAL, conf)
+    spark = running or _start(master or LOCAL, conf, brief=brief)
     try:
         with jvm_deaths_said():
             yield query_session(spark, conf, channels)
@@ -103,13 +110,13 @@ def is_local(master: str) -> bool:
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
-def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
+def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession:
     require_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = _python(master, conf)
     if is_local(master):
         # Modules beside the application. To other machines they are sent: ship.py.
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
-    settings = {**STATIC, **conf, JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""))}
+    settings = {**STATIC, **conf, JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""), brief=brief)}
     builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -125,10 +132,11 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     return spark
 
 
-def _java_options(master: str, own: str) -> str:
+def _java_options(master: str, own: str, *, brief: bool) -> str:
     """The user's come last: a JVM goes by the last word."""
     archive = mapping_options() if is_local(master) and "Archive" not in own else ""
-    return " ".join(part for part in (STATIC[JAVA_OPTIONS], archive, own) if part)
+    compiler = f"{_BRIEF if brief else _LONG} -XX:+IgnoreUnrecognizedVMOptions"
+    return " ".join(part for part in (STATIC[JAVA_OPTIONS], compiler, archive, own) if part)
 
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
