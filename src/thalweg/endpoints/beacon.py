@@ -51,7 +51,7 @@ class Beacon(ReadAgain):
     no_sample = ""
     source_row = (
         "`tw.beacon(function, count=, shards=1, rate=)`",
-        "`function(0)`, `function(1)`, …; made again wherever and whenever they are needed",
+        "`function(0)`, `function(1)`, …; computed again wherever they are needed",
         "by number; with shards, shard by shard in each epoch",
         "yes, by calling the function",
         "exactly once",

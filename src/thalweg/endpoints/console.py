@@ -46,7 +46,7 @@ class Console(SinkEndpoint):
         "`tw.console(rows=20)`",
         "the first tuples of each epoch on the terminal; with `live=True` a table of the last ones",
         "kept",
-        "for the eye: what a killed run did not print is not printed later",
+        "none: what a killed run did not print is not printed later",
     )
 
     def check_sink(self, tuple_type: TupleType, where: Where) -> None:

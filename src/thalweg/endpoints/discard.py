@@ -25,7 +25,7 @@ class Discard(SinkEndpoint):
     placed = False
     shows_order = False
     target = None
-    sink_row = ("`tw.none()`", "nowhere; they are counted", "", "")
+    sink_row = ("`tw.none()`", "discarded, but counted", "", "")
 
     def writer(self, site: SinkSite) -> DiscardWriter:
         return DiscardWriter()

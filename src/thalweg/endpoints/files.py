@@ -52,7 +52,7 @@ class Files(ReadAgain, SinkEndpoint):
     source_row = (
         "`tw.files(path, format=…)`",
         "a row of a file: `parquet` (by row group), `csv`, `jsonl`, `arrow` (IPC file, by record batch, or IPC stream)",
-        "file name, row; a new file comes behind all that were taken",
+        "file name, row; a new file comes after all files taken before",
         "yes, from the files",
         "exactly once",
     )

@@ -40,10 +40,10 @@ class Items(FedByDriver):
     patient = True
     source_row = (
         "`tw.iterable(items)`",
-        "what an iterable, or the iterable that a function returns, yields",
+        "the items of an iterable, or of the iterable that a function returns",
         "as yielded",
         "yes, from the spool",
-        "exactly once, if the iterable yields the same again",
+        "exactly once, if the iterable yields the same items again",
     )
 
     def __reduce__(self) -> tuple[type[Items], tuple[None]]:

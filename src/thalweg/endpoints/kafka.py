@@ -89,7 +89,7 @@ class Kafka(FedBySpark, SinkEndpoint):
     source_row = (
         "`tw.kafka(servers, topic, …)`",
         "a record of a topic, decoded ([spark.md](spark.md#kafka))",
-        "batch by batch; in a batch topic, partition, offset",
+        "batch by batch; within a batch by topic, partition, offset",
         "yes, from the spool",
         "exactly once",
     )
@@ -97,7 +97,7 @@ class Kafka(FedBySpark, SinkEndpoint):
         "`tw.kafka(servers, topic, key=…)`",
         "records of a topic ([spark.md](spark.md#kafka))",
         "kept in each partition",
-        "at least once, with headers to leave duplicates out",
+        "at least once, with headers for deduplication",
     )
 
     @property

@@ -12,8 +12,8 @@ from thalweg.ir.endpoints import FedBySpark
 ONLY_ON_SPARK = "only a run on Spark reads it"
 _ROW = (
     "`tw.spark(format, …)`, `tw.from_dataframe(df)`",
-    "a row of what Spark reads ([spark.md](spark.md))",
-    "as it came",
+    "a row that Spark reads ([spark.md](spark.md))",
+    "as received",
     "yes, from the spool",
     "exactly once, if Spark's source is replayable",
 )

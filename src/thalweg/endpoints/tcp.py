@@ -59,7 +59,7 @@ class Tcp(FedByDriver, SinkEndpoint):
         "a line: `jsonl`, `csv` (fields in the type's order, no header), `text` (one `str`)",
         "as received",
         "yes, from the spool",
-        "what was spooled exactly once, what was on its way at most once",
+        "exactly once for spooled lines, at most once for lines in transit",
     )
     sink_row = ("`tw.tcp(host, port)`", "JSON lines to a server, one connection per epoch", "kept", "at least once")
 
