@@ -123,3 +123,48 @@ def unknown() -> LogicalGraph:
 GRAPHS: dict[str, Callable[[], LogicalGraph]] = {
     f.__name__: f for f in (bargains, stateless, two_keys, same_key, rekeyed, late_source, diamond)
 }
+
+
+def nested_keys() -> LogicalGraph:
+    """The second key is a part of the first."""
+    app = tw.App("nested_keys")
+    ticks = app.source(tw.files("ticks"), Tick)
+    fine = ticks.aggregate(
+        window.running(by=("symbol", "kind")), symbol=agg.any("symbol"), kind=agg.any("kind"), volume=agg.sum("volume")
+    )
+    coarse = fine.aggregate(window.running(by="symbol"), symbol=agg.any("symbol"), most=agg.max("volume"))
+    coarse.sink(tw.collect(), name="out")
+    return app.graph()
+
+
+def picking() -> LogicalGraph:
+    """A filter whose tuples are routed by key, and state with the same key after it."""
+    app = tw.App("picking")
+    ticks = app.source(tw.files("ticks"), Tick)
+    picked = ticks.filter(lambda t: t.price > 0).parallel(key="symbol")
+    sums = picked.aggregate(window.running(by="symbol"), n=agg.count())
+    sums.sink(tw.collect(), name="out")
+    return app.graph()
+
+
+def asking() -> LogicalGraph:
+    """State for which the user asked for three channels."""
+    app = tw.App("asking")
+    ticks = app.source(tw.files("ticks"), Tick)
+    sums = ticks.aggregate(window.running(by="symbol"), n=agg.count()).parallel(3)
+    sums.sink(tw.collect(), name="out")
+    return app.graph()
+
+
+def wishing() -> LogicalGraph:
+    """An operator with a PE of its own, and two that share one."""
+    app = tw.App("wishing")
+    ticks = app.source(tw.files("ticks"), Tick)
+    mapped = ticks.map(lambda t: {"price": t.price * 2}).isolate()
+    picked = mapped.filter(lambda t: t.price > 0)
+    doubled = picked.map(lambda t: {"price": t.price * 2}).fuse_with(picked)
+    doubled.sink(tw.collect(), name="out")
+    return app.graph()
+
+
+PLANNED = GRAPHS | {f.__name__: f for f in (unknown, nested_keys, picking, asking, wishing)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
-from tests.graphs import GRAPHS, Tick, bargains, two_keys, unknown
+from tests.graphs import GRAPHS, Tick, bargains, picking, two_keys, unknown
 from thalweg import agg, window
 from thalweg.errors import HintError, InternalError, PlanError
 from thalweg.ir.graph import LogicalGraph
@@ -194,11 +194,7 @@ def test_made_plans_are_legal(name: str) -> None:
 
 def test_a_group_may_go_with_its_exchange() -> None:
     """One channel needs no exchange before `picked`, so it is no longer next to the state that it shared a PE with."""
-    app = tw.App("picking")
-    ticks = app.source(tw.files("ticks"), Tick)
-    picked = ticks.filter(lambda t: t.price > 0, name="picked").parallel(key="symbol")
-    picked.aggregate(window.running(by="symbol"), name="sums", n=agg.count()).sink(tw.collect(), name="out")
-    graph = app.graph()
+    graph = picking()
     text = print_plan(make_plan(graph, degree="open"))
     assert text.count("group=1") == 2
     assert make_plan(graph, plan=text, degree=3) == make_plan(graph, degree=3)

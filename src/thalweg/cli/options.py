@@ -45,9 +45,12 @@ FuseMode = Annotated[
         help="one PE per operator, as few PEs as possible, or groups: 'a b; c d', or a file with a group per line",
     ),
 ]
+FrameRows = Annotated[int, typer.Option(help="the most tuples of a frame, the unit in which streams are moved", min=1)]
 PlanFile = Annotated[
     Path | None,
-    typer.Option("--plan", help="a plan in its text form, instead of --degree and --fuse", exists=True, dir_okay=False),
+    typer.Option(
+        "--plan", help="a plan in its text form, instead of --fuse, --balance and --rules", exists=True, dir_okay=False
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
 Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]

@@ -80,7 +80,7 @@ def _moved(before: Plan, after: Plan) -> Iterator[Difference]:
     shared = Counter((old.place[name], new.place[name]) for name in names)
     became: dict[PeId, PeId] = {}
     taken: set[PeId] = set()
-    for (here, there), _ in sorted(shared.items(), key=lambda one: (-one[1], one[0])):
+    for (here, there), _ in sorted(shared.items(), key=lambda one: (-one[1], one[0][0] != one[0][1], one[0])):
         if here not in became and there not in taken:
             became[here] = there
             taken.add(there)

@@ -9,7 +9,7 @@ from typing import Protocol, Unpack
 
 from thalweg.analysis.safety import check_safety
 from thalweg.analysis.unused_state import settled
-from thalweg.errors import InternalError, PlanError, ThalwegError
+from thalweg.errors import InternalError, PlanError, ThalwegError, UsageError
 from thalweg.ir.diff import Difference, diff
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
@@ -99,6 +99,7 @@ def plan_for(
         plan = run_passes(one_by_one(graph, request.frame_rows), PASSES, context, observe)
     else:
         plan = given_plan(graph, text)
+        _refuse_what_is_decided(plan, request)
         if plan.is_open:
             plan = run_passes(plan, PASSES_OF_AN_OPEN_PLAN, context, observe)
     return verify_hints(plan)
@@ -107,6 +108,18 @@ def plan_for(
 def given_plan(graph: LogicalGraph, text: str) -> Plan:
     """The verified plan of a text, with the degrees open that it leaves open."""
     return verify_hints(verify(parse_plan(text, graph)))
+
+
+def _refuse_what_is_decided(plan: Plan, request: PlanRequest) -> None:
+    """Options that a given plan would pass over in silence."""
+    if plan.is_open:
+        return
+    if request.degree != 1:
+        raise UsageError("the plan leaves no degree open", expected="a plan with degree=open, or no degree")
+    if request.buckets not in (None, plan.buckets):
+        raise UsageError(
+            "the plan already decides buckets", expected=f"buckets={plan.buckets}", found=str(request.buckets)
+        )
 
 
 def one_by_one(graph: LogicalGraph, frame_rows: int) -> Plan:

@@ -24,7 +24,8 @@ class PlanRequest:
     `rules`: which operators may be parallel, all for which it is safe ("thalweg") or as Schneider et al. have it
     ("paper").
     `frame_rows`: the most tuples of a frame.
-    `plan`: a plan in its text form, or the file with it, instead of `fuse`, `balance` and `rules`.
+    `plan`: a plan in its text form, or the file with it, instead of `fuse`, `balance`, `rules` and `frame_rows`;
+    degrees that it leaves open are `degree`.
     """
 
     degree: Degree = 1
@@ -48,7 +49,7 @@ class PlanRequest:
             self._refuse_what_the_plan_decides()
 
     def _refuse_what_the_plan_decides(self) -> None:
-        for name in ("fuse", "balance", "rules"):
+        for name in ("fuse", "balance", "rules", "frame_rows"):
             if getattr(self, name) != _DEFAULTS[name]:
                 raise UsageError(f"a plan already decides {name}", expected=f"plan or {name}, not both")
 

@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 
 from thalweg.analysis.order_needs import ordered_sinks
@@ -109,21 +110,29 @@ def compare(plan: Plan, log: list[Epoch], expected: Answer) -> str | None:
 
 
 def check(
-    graph: LogicalGraph, *, tuples: int, plans: int, seed: int, cut_invariant: bool, progress: Callable[[int], None]
+    graph: LogicalGraph,
+    *,
+    tuples: int,
+    plans: int,
+    seed: int,
+    cut_invariant: bool,
+    progress: Callable[[int], None],
+    first: Plan | None = None,
 ) -> CheckResult:
-    """Put declarations to the test, then compare `plans` plans, each with its own cuts, where they may not matter."""
+    """Put declarations to the test, then compare `plans` plans, each with its own cuts, where they may not matter.
+    `first`: a plan to begin with."""
     check_safety(graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
-        return _check(graph, Path(folder), tuples, plans, seed, cut_invariant, progress)
+        tried = chain([] if first is None else [first], sample_plans(graph, plans, seed))
+        return _check(graph, Path(folder), tuples, islice(tried, plans), cut_invariant, progress)
 
 
 def _check(
     graph: LogicalGraph,
     spools: Path,
     tuples: int,
-    plans: int,
-    seed: int,
+    plans: Iterator[Plan],
     cut_invariant: bool,
     progress: Callable[[int], None],
 ) -> CheckResult:
@@ -139,7 +148,7 @@ def _check(
         return CheckResult(0, 0, sum(e.tuples for e in logs[cuts[0]]), {}, str(lie), lie=lie)
     used: set[int] = set()
     done = 0
-    for number, plan in enumerate(sample_plans(graph, plans, seed)):
+    for number, plan in enumerate(plans):
         cut = cuts[number % len(cuts)]
         used.add(cut)
         if cut not in answers:

@@ -6,11 +6,25 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.options import AppName, Debug, Json, Params
-from thalweg.cli.planning import graph_of
+from thalweg.cli.options import (
+    AppName,
+    Balanced,
+    Buckets,
+    Debug,
+    Degree,
+    FrameRows,
+    FuseMode,
+    Json,
+    Params,
+    PlanFile,
+    RuleSet,
+)
+from thalweg.cli.planning import graph_of, planned_by
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.terminal import err, out
 from thalweg.explain import cut_invariance
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS
+from thalweg.optimize.request import PlanRequest
 from thalweg.verify.check import CheckResult
 from thalweg.verify.check import check as check_graph
 
@@ -21,20 +35,40 @@ def check(
     tuples: Annotated[int, typer.Option(help="how much of the real input to take", min=1)] = 20_000,
     plans: Annotated[int, typer.Option(help="how many plans to try", min=6)] = 24,
     seed: Annotated[int, typer.Option(help="for the random plans")] = 0,
+    degree: Degree = 1,
+    buckets: Buckets = None,
+    balance: Balanced = False,
+    fuse: FuseMode = "all",
+    plan: PlanFile = None,
+    rules: RuleSet = "thalweg",
+    frame_rows: FrameRows = DEFAULT_FRAME_ROWS,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
     """Compare many plans with the reference, tuple by tuple and bit by bit, on a sample of the real input.
 
-    A difference is shown with the first operator whose output differs, and the first tuple in which it does.
+    The plan that the options ask for is tried first. A difference is shown with the first operator whose output
+    differs, and the first tuple in which it does.
 
     Examples:
 
         thalweg check examples/bargains.py
 
         thalweg check app.py --tuples 5000 --plans 100 --seed 7
+
+        thalweg check app.py --plan plan.txt                 (this plan first, then others)
     """
+    request = PlanRequest(
+        degree=degree,
+        fuse=fuse,
+        buckets=buckets,
+        balance=balance,
+        rules=rules,
+        frame_rows=frame_rows,
+        plan=plan,
+    )
     graph = graph_of(app, param)
+    first = planned_by(graph, request).plan if request != PlanRequest() else None
     with err.status("computing the reference answer") as status:
         result = check_graph(
             graph,
@@ -43,6 +77,7 @@ def check(
             seed=seed,
             cut_invariant=cut_invariance(graph)[0],
             progress=lambda done: status.update(f"{done} of {plans} plans agree"),
+            first=first,
         )
     if result.failure is not None:
         raise result.failure

@@ -14,6 +14,7 @@ from thalweg.cli.options import (
     Buckets,
     Debug,
     DegreeOrOpen,
+    FrameRows,
     FuseMode,
     Json,
     Params,
@@ -28,6 +29,7 @@ from thalweg.errors import UsageError
 from thalweg.explain import explain as explained
 from thalweg.explain import explain_diff, explain_json, explain_steps, steps_json
 from thalweg.ir.diff import diff
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS
 from thalweg.mermaid import mermaid
 from thalweg.optimize.passes import Step, given_plan
 from thalweg.optimize.request import PlanRequest
@@ -42,6 +44,7 @@ def explain(
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     rules: RuleSet = "thalweg",
+    frame_rows: FrameRows = DEFAULT_FRAME_ROWS,
     verbose: Annotated[bool, typer.Option("--verbose", help="also what each pass changed, and its time")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="a Mermaid flowchart by stage and PE")] = False,
     facts: Annotated[bool, typer.Option("--facts", help="also what is known of each operator, and why")] = False,
@@ -80,7 +83,15 @@ def explain(
     if against is not None and (as_mermaid or verbose or facts):
         raise UsageError("--diff is a form of its own", expected="--diff without --mermaid, --verbose and --facts")
     steps: list[Step] = []
-    request = PlanRequest(degree=degree_of(degree), buckets=buckets, balance=balance, fuse=fuse, plan=plan, rules=rules)
+    request = PlanRequest(
+        degree=degree_of(degree),
+        fuse=fuse,
+        buckets=buckets,
+        balance=balance,
+        rules=rules,
+        frame_rows=frame_rows,
+        plan=plan,
+    )
     planned = planned_by(graph_of(app, param), request, observe=steps.append)
     made = planned.plan
     if against is not None:

@@ -10,7 +10,19 @@ import typer
 
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.metrics import metrics as metrics_of
-from thalweg.cli.options import AppName, Balanced, Buckets, Debug, Degree, FuseMode, Json, Params, PlanFile, RuleSet
+from thalweg.cli.options import (
+    AppName,
+    Balanced,
+    Buckets,
+    Debug,
+    Degree,
+    FrameRows,
+    FuseMode,
+    Json,
+    Params,
+    PlanFile,
+    RuleSet,
+)
 from thalweg.cli.planning import graph_of, pairs, planned_by
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.show import progress, show_result
@@ -22,6 +34,7 @@ from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import EpochReport
 from thalweg.explain import explain
+from thalweg.ir.plan import DEFAULT_FRAME_ROWS
 from thalweg.ir.text import plan_as_json
 from thalweg.optimize.request import PlanRequest
 
@@ -36,6 +49,7 @@ def run(
     fuse: FuseMode = "all",
     plan: PlanFile = None,
     rules: RuleSet = "thalweg",
+    frame_rows: FrameRows = DEFAULT_FRAME_ROWS,
     checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
@@ -83,7 +97,15 @@ def run(
     """
     check_engine(engine)
     settings = pairs(conf, "--conf", "KEY=VALUE")
-    request = PlanRequest(degree=degree, buckets=buckets, balance=balance, fuse=fuse, plan=plan, rules=rules)
+    request = PlanRequest(
+        degree=degree,
+        fuse=fuse,
+        buckets=buckets,
+        balance=balance,
+        rules=rules,
+        frame_rows=frame_rows,
+        plan=plan,
+    )
     planned = planned_by(graph_of(app, param), request, checkpoint)
     made = planned.plan
     console = sys.stderr if json_output else None  # standard output is then for documents

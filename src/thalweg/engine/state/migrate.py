@@ -25,6 +25,7 @@ from thalweg.errors import CheckpointError
 from thalweg.ir.bucket_tables import plain_table, table_text
 from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, lighter_table
 from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
+from thalweg.optimize.request import PlanRequest
 from thalweg.runtime.describe_bucket import Part
 from thalweg.runtime.rebucket import rebucket
 
@@ -39,6 +40,10 @@ class Change:
     buckets: int | None = None
     engine: str | None = None
     balance: bool = False  # spread the stored keys evenly
+
+    def __post_init__(self) -> None:
+        # The options of a run, and what is wrong there is wrong here.
+        PlanRequest(degree=1 if self.degree is None else self.degree, buckets=self.buckets, balance=self.balance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +152,6 @@ def _degrees(manifest: Manifest, change: Change) -> dict[str, int]:
         return dict(manifest.degrees)
     if not isinstance(change.degree, int):
         return {name: change.degree[name] if manifest.keys[name] else 1 for name in manifest.degrees}
-    if change.degree < 1:
-        raise CheckpointError("a degree counts channels", expected="1 or more", found=str(change.degree))
     return {name: change.degree if manifest.keys[name] else 1 for name in manifest.degrees}
 
 
