@@ -63,6 +63,7 @@ MUST_BE_SEEN = (
     *(f"rules {rules}" for rules in ("thalweg", "paper")),
     *(f"hint {hint}" for hint in ("parallel", "degree", "key", "sequential", "fuse_with", "isolate", "unordered")),
     "code that keeps nothing",
+    *("refused plans", "plans by hand"),
     *("keys by table", "two operators by one table in one stage", "several tables"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),

@@ -13,8 +13,13 @@ from hypothesis import HealthCheck, Phase, example, given, note, settings
 from tests.amount import CASES, EXPLORE, share
 from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import MUST_BE_SEEN, count_case, seen, watch
+from tests.properties.edits import Edit, edited, edits
 from tests.properties.strategies import Case, Node, PlanChoice, cases
+from thalweg.errors import PlanError
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.plan import Plan
 from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
+from thalweg.optimize.passes import make_plan
 
 SETTINGS = settings(
     deadline=None,
@@ -72,6 +77,35 @@ def test_the_plan_never_changes_the_answer(case: Case) -> None:
         assert count_difference(ready.graph, expected, found) is None
         assert parse_plan(print_plan(ready.plan), ready.plan.graph) == ready.plan
         assert plan_from_json(plan_as_json(ready.plan), ready.plan.graph) == ready.plan
+
+
+@settings(SETTINGS, max_examples=share(5) * 2)
+@given(cases(), edits())
+def test_decisions_of_ones_own_are_refused_or_change_nothing(case: Case, changes: tuple[Edit, ...]) -> None:
+    """A plan as a user may write it: refused with a reason, or run with the reference's answer."""
+    with prepared(case) as ready:
+        wanted = edited(ready.plan, changes)
+        text, graph = print_plan(wanted), ready.plan.graph
+        note(f"{ready.describe()}\n\nedited:\n{text}")
+        plan = _given(graph, text)
+        if isinstance(plan, PlanError):
+            seen["refused plans"] += 1
+            assert plan.expected
+            assert plan.where is not None or "buckets are too few" in plan.message
+            return
+        assert plan == wanted
+        seen["plans by hand"] += plan != ready.plan
+        expected = run_reference(ready.graph, ready.epochs)
+        found = run_local(plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        assert difference(expected, found, graph) is None
+        assert count_difference(ready.graph, expected, found) is None
+
+
+def _given(graph: LogicalGraph, text: str) -> Plan | PlanError:
+    try:
+        return make_plan(graph, plan=text)
+    except PlanError as error:
+        return error
 
 
 @settings(SETTINGS, max_examples=share(5))
