@@ -268,7 +268,7 @@ class _Builder:
                 self.sources += 1
                 return [self.app.source(endpoint, Base, name=name)]
             case "map", (function,):
-                inferred = function in pool.ANALYZABLE_MAPS and function not in ("another_order",)
+                inferred = function in pool.ANALYZABLE_MAPS and function not in ("another_order", "int_for_float")
                 into = None if inferred and len(name) % 2 else Base
                 return [inputs[0].map(MAPS[function], into, name=name)]
             case "filter", (function,):

@@ -27,9 +27,9 @@ MUST_BE_SEEN = (
         for k in ("list[int | None]", "str | None int", "Decimal datetime Spot", "date | None list[int | None]")
     ),
     *(
-        "window sliding",
-        "window running",
-        "window tumbling",
+        "kernel window Sliding",
+        "kernel window Running",
+        "kernel window Tumbling",
         "aggregate skip",
         "kernel",
         "row path",
