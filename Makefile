@@ -74,6 +74,7 @@ bench-kernels: setup
 	$(BIN)/python benchmarks/kernels/bench.py
 	$(BIN)/python benchmarks/kernels/functions.py
 	$(BIN)/python benchmarks/kernels/sliding.py
+	$(BIN)/python benchmarks/kernels/brackets.py
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py

@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from time import thread_time_ns
 
@@ -17,13 +16,14 @@ _DEPTH = 8  # generated code nests brackets twice: operators one by one within a
 class Stack:
     """The brackets that a thread is in (its E-stack). Only that thread writes it; any thread may read it at any time.
 
-    The first cell holds the depth. It is written last, so a reader never sees an index that was not entered.
+    Its cells are made once. The first holds the depth; it is written last, so a reader never sees an index that was not
+    entered.
     """
 
     __slots__ = ("_cells",)
 
     def __init__(self) -> None:
-        self._cells = array("q", [0] * (_DEPTH + 1))
+        self._cells = [0] * (_DEPTH + 1)
 
     def enter(self, index: int) -> None:
         cells = self._cells

@@ -50,9 +50,12 @@ class FrameOperators(Aggregating):
 
     def count(self, turn: Turn, name: str, made: Frame | Sequence[Frame | None] | None) -> None:
         """Count what an operator made: a frame, or one for each of its output ports."""
-        for port, frame in enumerate(made if isinstance(made, list) else (made,)):
-            if frame is not None:
-                turn.output.counts.send(name, port, len(frame))
+        if isinstance(made, Frame):
+            turn.output.counts.send(name, 0, len(made))
+        elif made is not None:
+            for port, frame in enumerate(made):
+                if frame is not None:
+                    turn.output.counts.send(name, port, len(frame))
 
     def chain(
         self, turn: Turn, names: Sequence[str], frame: Frame | None, kernel: ChainKernel
@@ -65,10 +68,10 @@ class FrameOperators(Aggregating):
             kept, columns = kernel(frame.columns, len(frame), seen)
         except Fallback:
             return self.FELL_BACK
-        tuples = len(frame)
+        tuples, send = len(frame), turn.output.counts.send
         for name in names:
             tuples = seen.get(name, tuples)
-            turn.output.counts.send(name, 0, tuples)
+            send(name, 0, tuples)
         left = frame.with_columns({})
         return some((left if kept is None else left.take(kept)).with_columns(columns))
 
@@ -246,8 +249,12 @@ class FrameOperators(Aggregating):
         """Send a frame on its way out of the PE."""
         if frame is None:
             return
-        sent = self._senders[wire](frame.select(self.program.wire_columns[wire]))
-        turn.output.frames += [(wire, channel, part) for channel, part in sent]
+        frame = frame.select(self.program.wire_columns[wire])
+        send = self._senders[wire]
+        if isinstance(send, tuple):
+            turn.output.frames += [(wire, channel, frame) for channel in send]
+        else:
+            turn.output.frames += [(wire, channel, part) for channel, part in send(frame)]
 
 
 def _port(port: Any, count: int) -> int:

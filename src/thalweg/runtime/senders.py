@@ -12,16 +12,16 @@ from thalweg.runtime.ordering.splitters import Router, by_block
 
 IN_TURN = 1_024  # consecutive positions that stay together where tuples are dealt out in turn
 
-Sender = Callable[[Frame], Iterable[tuple[int | None, Frame]]]  # channel None: where the PE is
+# The channels that get a whole frame (None: the channel where the PE is), or what spreads a frame over channels.
+Sender = tuple[int | None, ...] | Callable[[Frame], Iterable[tuple[int, Frame]]]
 
 
 def sender(route: Route, buckets: int) -> Sender:
     """Made once per wire and PE."""
     if route.key is None:
-        channels = tuple(range(route.degree)) if route.degree else (None,)
-        return lambda frame: [(channel, frame) for channel in channels]
+        return tuple(range(route.degree)) if route.degree else (None,)
     if route.degree == 1:
-        return lambda frame: [(0, frame)]
+        return (0,)
     chosen = _by_key(route, buckets) if route.key else by_block(route.degree, IN_TURN)
     return Router(route.degree, chosen, period=None).spread  # pulses come from the readers, at each block
 
