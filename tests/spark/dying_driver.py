@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from thalweg.cli.main import main
+from thalweg.engine.core import epoch_loop
 from thalweg.engine.sinks import writers as sinks
 from thalweg.engine.spark import run as spark_run
 from thalweg.engine.spark.source import SplitReader, ThalwegSource
@@ -68,7 +69,7 @@ def before_sinks(epoch: int) -> None:
     def dying(writers: Any, number: int, frames: Any, *, final: bool) -> dict[str, int]:
         return die() if number == epoch else sinks.write_epoch(writers, number, frames, final=final)
 
-    patch(spark_run, "write_epoch", dying)
+    patch(epoch_loop, "write_epoch", dying)
 
 
 def inside_sink(epoch: int) -> None:
@@ -91,7 +92,7 @@ def after_sinks(epoch: int) -> None:
         written = sinks.write_epoch(writers, number, frames, final=final)
         return die() if number == epoch else written
 
-    patch(spark_run, "write_epoch", dying)
+    patch(epoch_loop, "write_epoch", dying)
 
 
 def before_mark(epoch: int) -> None:
