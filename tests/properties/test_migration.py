@@ -43,7 +43,7 @@ MUST_BE_SEEN = (
 
 
 REMEMBERING = (
-    *("window", "window", "window", "apply", "apply", "loop", "loop", "custom", "operator"),
+    *("window", "window", "window", "apply", "apply", *["loop"] * 4, "custom", "operator"),
     *("dedup", "sort buffer", "meet", "wide join"),
 )
 
