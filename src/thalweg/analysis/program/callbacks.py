@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import unsettle
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.store import Store, meet, widened
 from thalweg.analysis.program.values import NOTHING, UNKNOWN, New, Value, join
@@ -56,7 +57,7 @@ def run_later(m: Machine, run: Callable[[], T]) -> T:
     after.seen |= after.objects.keys()
     m.store = after
     for item in changed:
-        m.unsettle(item)
+        unsettle(m, item)
     m.touch()
     return found
 
@@ -66,7 +67,7 @@ def suspend(m: Machine) -> None:
     if m.store is not None:
         m.store.seen |= m.store.objects.keys()
         for item in m.memory.altered.keys() & m.store.objects.keys():
-            m.unsettle(item)
+            unsettle(m, item)
 
 
 def watch(m: Machine, value: Value) -> None:

@@ -11,8 +11,8 @@ from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args, CallStack, Frame
 from thalweg.analysis.program.limits import Limits, TooLong
 from thalweg.analysis.program.memory import ELEMENTS, KEYS, Memory
-from thalweg.analysis.program.notes import Notes, Place
-from thalweg.analysis.program.python_types import ITERATOR, MAPPINGS, SETS
+from thalweg.analysis.program.notes import Notes
+from thalweg.analysis.program.python_types import SETS
 from thalweg.analysis.program.registry import Registry
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet
 from thalweg.analysis.program.values import (
@@ -44,7 +44,7 @@ from thalweg.analysis.program.values import (
     types_of,
 )
 from thalweg.errors import Where
-from thalweg.ir.facts import HASH_ORDER, MUTATES, MUTATES_INPUT, READS_MUTABLE, UNKNOWN_CALL, Reason
+from thalweg.ir.facts import HASH_ORDER, READS_MUTABLE, UNKNOWN_CALL, Reason
 from thalweg.ir.types import TupleType
 
 # Handlers by the type of a syntax node. `node`, the last argument of many functions: the place for reasons.
@@ -294,47 +294,6 @@ class Machine:
     def tree(self, node: ast.AST, tag: str) -> Value:
         return frozenset((self.make(TREE, node, tag), Of(PLAIN)))
 
-    def mutate(self, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
-        """Something of these objects is changed; `what` describes it in the user's words. `name`: the one key or
-        attribute that is set, whose value memory holds."""
-        for item in value:
-            made = item.origin if isinstance(item, Part) else item
-            if isinstance(made, New):
-                self.alter(made, name)
-            match item:
-                case Known(value=held, root=root) if type(held) not in SCALARS:
-                    shown = getattr(held, "__name__", type(held).__name__)
-                    place = (held, (name or "") if isinstance(held, type) else "")
-                    self.change(root or Root.of("the object", shown, held), place, what, node)
-                case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
-                    self.change(root, (root.held, ""), what, node)
-                case Row():
-                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
-                case Given(given) if given.required.kind == "tuple":
-                    self.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
-                case Anything(roots):
-                    self._may_change(roots, f"{what}, which may be anything", node)
-        self.touch()
-
-    def _may_change(self, roots: frozenset[Root], what: str, node: ast.AST) -> None:
-        """It is not known what is changed: this proves no hidden state, and does not exclude it either."""
-        if roots != {STATE}:
-            self.effect(UNKNOWN_CALL, what, node)
-        for root in roots:
-            if root == STATE:
-                self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
-            else:
-                self.notes.exposes((root.held, ""), self.reason(what, node))
-
-    def change(self, root: Root, place: Place, what: str, node: ast.AST) -> None:
-        """What a root owns is changed."""
-        if root == STATE:
-            self.notes.writes_state = self.notes.writes_state or self.reason(what, node)
-            return
-        reason = self.reason(what if root.name and root.name in what else f"{what} ({root})", node)
-        self.notes.effect(MUTATES, reason)
-        self.notes.changes(place, reason)
-
     def alter(self, item: New, name: str | None = None) -> None:
         """A local object is changed; code that runs later may see that."""
         if self.store is None or item not in self.store.seen:
@@ -342,21 +301,6 @@ class Machine:
         for changed in self.delayed:
             changed.add(item)
         self.memory.alter(item, name)
-
-    def unsettle(self, item: New) -> None:
-        """It may be changed at any time. An iterator gets no longer by that."""
-        names = self.memory.altered.get(item)
-        if self.store is None:
-            return
-        if names is not None:
-            self.store.loosen(item, {name: self.memory.get(item, _field(item, name)) for name in names})
-        else:
-            self.store.forget(item, self.store.length(item)[1] if item.type is ITERATOR else None)
-
-    def alias_changed(self, item: Item) -> None:
-        """What an object of this call holds may have been changed through something that keeps it."""
-        if isinstance(item, Part) and item.origin is not None and self.store is not None:
-            self.store.forget(item.origin)
 
     # Paths.
 
@@ -381,11 +325,6 @@ def called(node: ast.AST) -> str:
         text = ast.unparse(node.func)
         return text if len(text) <= 40 else f"{text[:37]}…"
     return "something"
-
-
-def _field(item: New, name: str) -> str:
-    """The field that holds what was set under a name: a key of a dict is not an attribute of it."""
-    return f"key {name}" if item.type in MAPPINGS else name
 
 
 def _has_no_more_attributes(item: Item) -> bool:

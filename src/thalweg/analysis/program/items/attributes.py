@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute
 from thalweg.analysis.program.machine import ATTRIBUTES, Machine
 from thalweg.analysis.program.python_types import ITERATOR, is_built_in, methods_of, plain_attribute
@@ -165,7 +166,7 @@ def bind(m: Machine, held: Any, receiver: Item, cls: type, name: str, node: ast.
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
     if not value:
         m.lose(f"writes {shown}, of which nothing is known", node)
-    m.mutate(value, f"writes {shown}", node, name)
+    mutate(m, value, f"writes {shown}", node, name)
     for item in value:
         simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
         for cls in () if simple else classes_of(item):
@@ -177,7 +178,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
                 m.unknown(f"{cls.__name__} sets its attributes itself", node, just(item), new)
         m.put(item, name, new)
-        m.alias_changed(item)
+        alias_changed(m, item)
         if isinstance(item, New) and m.store is not None and name in (m.store.fields(item) or {}):
             m.store.set_field(item, name, new, surely=len(value) == 1)
     m.touch()

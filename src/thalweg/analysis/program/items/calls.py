@@ -8,6 +8,7 @@ import types
 
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed
 from thalweg.analysis.program.emissions import emit
 from thalweg.analysis.program.items.functions import call_function, follow
 from thalweg.analysis.program.items.known_calls import call_known, submit
@@ -63,7 +64,7 @@ def call_builtin_method(m: Machine, item: Method, args: Args, node: ast.AST, sur
         return just(Known(None))
     found = call_method(m, item.receiver, item.name, args, node, surely=surely)
     if any(item.name in MUTATORS.get(kind, ()) for kind in types_of(item.receiver) or ()):
-        m.alias_changed(item.receiver)
+        alias_changed(m, item.receiver)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.callbacks import call_often, run_later, take_from
+from thalweg.analysis.program.changes import mutate
 from thalweg.analysis.program.machine import ITERATION, Machine
 from thalweg.analysis.program.python_types import CONTAINERS, ITERATOR, MAPPINGS, is_built_in
 from thalweg.analysis.program.values import (
@@ -62,7 +63,7 @@ def over_part(m: Machine, item: Part, node: ast.AST) -> Value:
     if not is_built_in(item.type):
         return over_object(m, item, node)
     if item.type is ITERATOR:
-        m.mutate(just(item), f"takes from {item.root}", node)
+        mutate(m, just(item), f"takes from {item.root}", node)
     return m.memory.keys(item) if item.type in MAPPINGS else m.memory.contents(item)
 
 
@@ -82,7 +83,7 @@ def over_known(m: Machine, item: Known, node: ast.AST) -> Value:
         return live_objects.summary(list(held), item.root)
     has_next = live_objects.class_attribute(type(held), "__next__") is not live_objects.NOT_THERE
     if live_objects.is_iterator(held) and has_next:
-        m.mutate(just(item), f"takes from {item.root or 'an iterator'}", node)
+        mutate(m, just(item), f"takes from {item.root or 'an iterator'}", node)
         return UNKNOWN if not isinstance(held, ITERATOR) else PLAINS | UNKNOWN
     return over_object(m, item, node)
 

@@ -7,6 +7,7 @@ import builtins
 from typing import Any
 
 from thalweg.analysis.program.call_frames import Frame
+from thalweg.analysis.program.changes import change
 from thalweg.analysis.program.items.functions import bind
 from thalweg.analysis.program.items.known_attributes import of_module
 from thalweg.analysis.program.machine import Machine
@@ -84,5 +85,5 @@ def _assign_nonlocal(m: Machine, name: str, value: Value, node: ast.AST) -> None
 
 def _change(m: Machine, owner: Known, place: Place, field: str, value: Value, node: ast.AST) -> None:
     assert owner.root is not None
-    m.change(owner.root, place, f"writes {owner.root}", node)
+    change(m, owner.root, place, f"writes {owner.root}", node)
     m.put(owner, field, value)

@@ -9,6 +9,7 @@ import types
 
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.contents import is_plain, look_into
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.python_types import CONTAINERS, MUTATORS, is_built_in
@@ -80,7 +81,7 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value, node: ast.AS
         look_into(m, [left, right], node)
         growing = frozenset(i for i in right if collections.defaultdict in (types_of(i) or ()))
         if growing:
-            m.mutate(growing, f"may insert into {ast.unparse(node)[:40]}", node)
+            mutate(m, growing, f"may insert into {ast.unparse(node)[:40]}", node)
         m.touch()
         return STR
     if kinds <= _SCALARS_AND_PLAIN:
@@ -179,13 +180,13 @@ def in_place(m: Machine, op: ast.operator, owner: Value, value: Value, node: ast
             continue  # cannot be changed
         if any(name in MUTATORS.get(kind, ()) for kind in kinds):
             call_method(m, item, name, Args([value]), node, surely=len(owner) == 1)
-            m.alias_changed(item)
+            alias_changed(m, item)
             found.append(just(item))
             if TREE not in kinds:
                 continue
         methods = [live_objects.class_attribute(cls, name) for cls in classes_of(item)]
         if any(isinstance(method, types.FunctionType) for method in methods):
-            m.mutate(just(item), f"changes {changed(node)}", node)
+            mutate(m, just(item), f"changes {changed(node)}", node)
             found.append(m.unknown("an operator runs code that cannot be read", node, just(item), value))
             continue
         found.append(binary(m, op, just(item), value, node))

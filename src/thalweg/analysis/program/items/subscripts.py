@@ -8,6 +8,7 @@ import types
 
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.contents import is_plain
 from thalweg.analysis.program.machine import SUBSCRIPTS, Machine
 from thalweg.analysis.program.memory import ELEMENTS, KEYS
@@ -142,7 +143,7 @@ def set_subscript(m: Machine, owner: Value, index: Value, value: Value, node: as
         m.lose(f"writes {shown}, of which nothing is known", node)
     at = literal(index)
     key = at.value if at is not None and isinstance(at.value, str) else None
-    m.mutate(owner, f"writes {shown}", node, key)
+    mutate(m, owner, f"writes {shown}", node, key)
     _check_index(m, index, node)
     sliced = bool(index) and all(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
     for item in owner:
@@ -156,7 +157,7 @@ def set_subscript(m: Machine, owner: Value, index: Value, value: Value, node: as
         m.put(item, KEYS, index)
         if key is not None:
             m.put(item, f"key {key}", value)
-        m.alias_changed(item)
+        alias_changed(m, item)
         if isinstance(item, New) and m.store is not None:
             if at is not None and item.type in MAPPINGS:
                 m.store.set_field(item, at.value, value, surely=len(owner) == 1)

@@ -13,6 +13,7 @@ from typing import Any
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.callbacks import call_often
+from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.contents import is_plain, is_plain_data, length, look_into
 from thalweg.analysis.program.known_functions import (
     EFFECTFUL,
@@ -161,7 +162,7 @@ def get_attribute(m: Machine, function: Any, args: Args, node: ast.AST) -> Value
 
 @FUNCTIONS.handles(setattr)
 def set_attribute(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
-    m.mutate(args.at(0), f"writes an attribute of {argument(node)}", node)
+    mutate(m, args.at(0), f"writes an attribute of {argument(node)}", node)
     return m.unknown("uses setattr()", node, *args.all())
 
 
@@ -195,8 +196,8 @@ def get_item(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 @FUNCTIONS.handles(operator.setitem, operator.delitem)
 def set_item(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     for item in args.at(0):
-        m.alias_changed(item)
-    m.mutate(args.at(0), f"changes {argument(node)}", node)
+        alias_changed(m, item)
+    mutate(m, args.at(0), f"changes {argument(node)}", node)
     for item in args.at(0):
         m.put(item, ELEMENTS, args.at(2))
         if isinstance(item, New) and m.store is not None:

@@ -6,24 +6,21 @@ import ast
 import collections
 import random
 import string
-from collections.abc import Callable
 from typing import Any
 
 from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.callbacks import call_often, watch
-from thalweg.analysis.program.contents import check_keys, is_plain, is_plain_data, length, look_into, steady_length
+from thalweg.analysis.program.callbacks import call_often
+from thalweg.analysis.program.changes import mutate
+from thalweg.analysis.program.contents import check_keys, is_plain, is_plain_data, length
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.memory import ELEMENTS, KEYS
 from thalweg.analysis.program.python_types import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
-from thalweg.analysis.program.registry import Registry
-from thalweg.analysis.program.stdlib.containers import copied, factory_of
+from thalweg.analysis.program.stdlib.accessors import call_accessor
+from thalweg.analysis.program.stdlib.containers import factory_of
 from thalweg.analysis.program.stdlib.plain_functions import runs_code
 from thalweg.analysis.program.stdlib.scalar_methods import known_method, scalar_method
 from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, less_one, meet, overlaid, plus
 from thalweg.analysis.program.values import (
-    BOOL,
-    BYTES,
-    INT,
     NONE,
     NOTHING,
     PLAIN,
@@ -48,12 +45,7 @@ _TAKES_ONE = frozenset(("pop", "popleft", "popitem", "remove"))
 _GIVES_ELEMENT = frozenset(
     ("pop", "popleft", "get", "setdefault", "__getitem__", "most_common", "popitem", "__missing__")
 )
-_COMBINES = frozenset(("union", "intersection", "difference", "symmetric_difference", "copy", "fromkeys"))
 _KEEPS_LENGTH = frozenset(("sort", "reverse", "rotate", "move_to_end"))
-
-# Methods of containers that change nothing, by name: machine, receiver, its type, the name, arguments, place.
-Accessor = Callable[[Machine, Item, type, str, Args, ast.AST], Value]
-ACCESSORS: Registry[str, Accessor] = Registry("accessors")
 
 
 def call_method(m: Machine, receiver: Item, name: str, args: Args, node: ast.AST, *, surely: bool = True) -> Value:
@@ -80,7 +72,7 @@ def _method(m: Machine, receiver: Item, kind: type, name: str, args: Args, node:
         return m.unknown(f"calls {name} of an iterator", node, just(receiver), *args.all())
     if name in MUTATORS.get(kind, ()):
         return _mutator(m, receiver, kind, name, args, node, surely)
-    return _accessor(m, receiver, kind, name, args, node)
+    return call_accessor(m, receiver, kind, name, args, node)
 
 
 # Text that is formatted.
@@ -125,7 +117,7 @@ def _mutator(m: Machine, receiver: Item, kind: type, name: str, args: Args, node
     if isinstance(receiver, Given):
         return NOTHING  # the list of a tuple cannot be changed: an exception
     how = "" if name.startswith("__") else f" with {name}()"
-    m.mutate(just(receiver), f"changes {changed(node)}{how}", node)
+    mutate(m, just(receiver), f"changes {changed(node)}{how}", node)
     given = args.all()
     lengths = [length(m, v) for v in given]
     if kind is random.Random:
@@ -209,7 +201,7 @@ def draw(m: Machine, name: str, args: Args, node: ast.AST) -> Value:
         found = m.elements(args.at(0, "population"), node)
         return found if name == "choice" else m.made(list, node, found)
     if name == "shuffle":
-        m.mutate(args.at(0), f"changes {changed(node)} with shuffle()", node)
+        mutate(m, args.at(0), f"changes {changed(node)} with shuffle()", node)
     return PLAINS
 
 
@@ -256,77 +248,3 @@ def _updated(m: Machine, receiver: New, name: str, args: Args, surely: bool) -> 
     if m.store.optional(receiver) - (more.keys() - optional):
         return None  # it may still lack one
     return overlaid(fields, more, optional)
-
-
-# Methods that change nothing.
-
-
-def _accessor(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    if not is_plain(m, *args.all()):
-        runs_code(m, name, args, node)
-    if kind is HASHER:
-        return {"hexdigest": STR, "digest": BYTES}.get(name, just(receiver))
-    m.read_whole(args.at(0))
-    if kind in SETS and name in _COMBINES:
-        more = [m.elements(v, node, ordered=False) for v in args.all()]
-        check_keys(m, join(more), node)
-        return m.made(kind, node, join((m.memory.contents(receiver), *more)), tag=name)
-    handler = ACCESSORS.get(name)
-    if handler is not None:
-        return handler(m, receiver, kind, name, args, node)
-    if kind is TREE:
-        look_into(m, [just(receiver)], node)
-        return join((m.tree(node, name), m.memory.contents(receiver)))
-    return m.unknown(f"calls {name} of a {kind.__name__}", node, just(receiver), *args.all())
-
-
-@ACCESSORS.handles("get", "__getitem__")
-def _get(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    given = args.all()
-    return join((m.memory.contents(receiver), *given[1:], NOTHING if len(given) > 1 else NONE))
-
-
-@ACCESSORS.handles("items")
-def _items(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    held, keys = m.memory.contents(receiver), m.memory.keys(receiver)
-    pair = m.made(tuple, node, held | keys, tag="pair", length=(2, 2), fields={0: keys, 1: held})
-    watch(m, just(receiver))
-    return m.made(ITERATOR, node, pair, tag=name, length=steady_length(m, just(receiver)))
-
-
-@ACCESSORS.handles("values", "elements")
-def _values(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    return m.made(ITERATOR, node, m.memory.contents(receiver) | m.memory.keys(receiver), tag=name)
-
-
-@ACCESSORS.handles("keys")
-def _keys(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    return m.made(ITERATOR, node, m.memory.keys(receiver), tag=name)
-
-
-@ACCESSORS.handles("most_common")
-def _most_common(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    pair = m.made(tuple, node, m.memory.contents(receiver) | m.memory.keys(receiver), tag="pair")
-    return m.made(list, node, pair, tag=name)
-
-
-@ACCESSORS.handles("copy", "__copy__")
-def _copied(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    return copied(m, receiver, kind, node)
-
-
-@ACCESSORS.handles("fromkeys")
-def _from_keys(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    keys = m.elements(args.at(0), node)
-    return m.made(dict, node, args.at(1) | NONE, tag=name, keys=keys)
-
-
-@ACCESSORS.handles("count", "index", "__len__", "total")
-def _number(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    return INT if is_plain(m, just(receiver)) else runs_code(m, name, args, node)
-
-
-@ACCESSORS.handles("issubset", "issuperset", "isdisjoint", "__contains__")
-def _whether(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST) -> Value:
-    look_into(m, args.all(), node)
-    return BOOL

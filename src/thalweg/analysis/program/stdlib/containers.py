@@ -8,6 +8,7 @@ import copy
 from typing import Any
 
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import mutate
 from thalweg.analysis.program.contents import check_keys, is_plain, length
 from thalweg.analysis.program.known_functions import HEAP_CHANGING, SORTED_CHANGING
 from thalweg.analysis.program.machine import Machine
@@ -85,7 +86,7 @@ def absorb(m: Machine, item: New, source: Value, node: ast.AST) -> None:
 @FUNCTIONS.handles(*HEAP_CHANGING, *SORTED_CHANGING)
 def change_heap(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     heap = args.at(0)
-    m.mutate(heap, f"changes {argument(node)} with {function.__name__}()", node)
+    mutate(m, heap, f"changes {argument(node)} with {function.__name__}()", node)
     for item in heap:
         m.put(item, ELEMENTS, args.at(1))
         if isinstance(item, New) and m.store is not None:

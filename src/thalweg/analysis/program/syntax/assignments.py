@@ -7,6 +7,7 @@ import types
 from collections.abc import Sequence
 
 from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.items.attributes import set_attribute
 from thalweg.analysis.program.items.names import assign_name, read_name
 from thalweg.analysis.program.items.operations import in_place
@@ -116,7 +117,7 @@ def _delete(m: Machine, target: ast.expr) -> None:
 
 
 def _delete_attribute(m: Machine, objects: Value, target: ast.Attribute) -> None:
-    m.mutate(objects, f"deletes {ast.unparse(target)}", target)
+    mutate(m, objects, f"deletes {ast.unparse(target)}", target)
     for item in objects:  # the class may have a default under the name
         _forget(m, item)
     classes = [cls for item in objects for cls in classes_of(item)]
@@ -128,7 +129,7 @@ def _delete_element(m: Machine, objects: Value, at: Value, target: ast.Subscript
     shown = ast.unparse(target)[:60]
     if not objects:
         m.lose(f"deletes {shown}, of which nothing is known", target)
-    m.mutate(objects, f"deletes {shown}", target)
+    mutate(m, objects, f"deletes {shown}", target)
     for item in objects:
         _forget(m, item)
         for cls in classes_of(item):
@@ -142,4 +143,4 @@ def _delete_element(m: Machine, objects: Value, at: Value, target: ast.Subscript
 def _forget(m: Machine, item: Item) -> None:
     if isinstance(item, New) and m.store is not None:
         m.store.forget(item)
-    m.alias_changed(item)
+    alias_changed(m, item)
