@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: setup run test test-fast test-cases test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-soak clean
+.PHONY: setup run test test-fast test-cases test-spark test-long test-services lint format bench-kernels bench-spark bench-ordering bench-planning bench-soak clean
 
 setup: .venv/ready
 
@@ -81,6 +81,9 @@ bench-spark: setup
 
 bench-ordering: setup
 	$(BIN)/python benchmarks/ordering/bench.py
+
+bench-planning: setup
+	$(BIN)/python -m benchmarks.planning.bench
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py
