@@ -77,7 +77,8 @@ def test_its_operators_run(folder: Path) -> None:
     (work / "in" / "a.jsonl").write_text('{"k": "a"}\n{"k": "b"}\n{"k": "a"}\n')
     done = thalweg("run", "app_of_kit.py", "--engine", "local", "--degree", "2", "--json", cwd=work)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[0])["plan"]["degrees"] == {"t": 2, "often.counts": 2}
+    operators = json.loads(done.stdout.splitlines()[0])["plan"]["operators"]
+    assert {o["name"]: o["degree"] for o in operators if o["degree"]} == {"t": 2, "often.counts": 2}
     assert json.loads(done.stdout.splitlines()[-1])["tuples_out"] == {"out": 3}
     shown = thalweg("explain", "app_of_kit.py", cwd=work).stdout
     assert "thalweg_rates_module.py:10, called at app_of_kit.py:9" in shown
