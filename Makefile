@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PIP := -m pip --quiet --disable-pip-version-check
 
 .PHONY: setup lock run test test-fast test-lowest test-cases test-spark test-long test-services lint format \
-	bench-kernels bench-spark bench-ordering bench-soak bench-start clean
+	bench-kernels bench-spark bench-ordering bench-planning bench-soak bench-start clean
 
 setup: .venv/ready
 
@@ -113,6 +113,9 @@ bench-spark: setup
 
 bench-ordering: setup
 	$(BIN)/python benchmarks/ordering/bench.py
+
+bench-planning: setup
+	$(BIN)/python -m benchmarks.planning.bench
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py

@@ -88,8 +88,18 @@ def branches(operators: int) -> LogicalGraph:
     return app.graph()
 
 
+def taps(operators: int) -> LogicalGraph:
+    """A chain of filters, and a union at the end that takes every one of its streams."""
+    app, stream = _rows()
+    streams = [stream]
+    for number in range(operators):
+        streams.append(streams[-1].filter(lambda t: t.n > 0, name=f"filter{number}"))
+    streams[0].union(*streams[1:], name="all").sink(tw.none(), name="out")
+    return app.graph()
+
+
 SHAPES: dict[str, Callable[[int], LogicalGraph]] = {
-    shape.__name__: shape for shape in (chain, fan, keyed, same_key, ladder, branches)
+    shape.__name__: shape for shape in (chain, fan, keyed, same_key, ladder, branches, taps)
 }
 
 

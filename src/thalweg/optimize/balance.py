@@ -16,6 +16,7 @@ from thalweg.ir.operators import Operator, StreamRef
 from thalweg.ir.plan import Plan
 from thalweg.ir.profile import Loads
 from thalweg.optimize.context import Context
+from thalweg.optimize.disjoint_sets import DisjointSets
 
 # A bucket is moved as a whole. With 64 per channel two of the heaviest keys rarely share one, and what lies beside a
 # heavy key is at most some percent of a channel's share; more buckets would cost more writes per epoch for less gain.
@@ -123,42 +124,59 @@ def shares(plan: Plan, loads: Loads) -> Iterator[Share]:
             yield Share(name, tuples, before, after)
 
 
+Mark = tuple[int, tuple[str, ...], StreamRef]  # a degree, a key, and a stream from which the key comes
+
+
 def groups_by_key(plan: Plan) -> list[list[str]]:
     """The operators with several channels, those together that may share a PE if their tables are the same: they have
     the same degree and, on some port, the same key of the same stream."""
-    groups: list[tuple[set[object], list[str]]] = []
+    origins = _Origins(plan.graph)
+    sets = DisjointSets[Mark]()
+    first: dict[str, Mark] = {}
     for operator in plan.graph.stateful:
         degree = _degree(plan, operator.name)
         if operator.key and degree > 1:
-            marks: set[object] = {(degree, *mark) for mark in _marks(plan.graph, operator)}
-            names = [operator.name]
-            for group in [g for g in groups if g[0] & marks]:
-                groups.remove(group)
-                marks |= group[0]
-                names = [*group[1], *names]
-            groups.append((marks, names))
-    return [names for _, names in groups]
+            marks = [(degree, key, origin) for key, origin in origins.of(operator)]
+            first[operator.name] = marks[0]
+            for mark in marks[1:]:
+                sets.join(marks[0], mark)
+    groups: dict[Mark, list[str]] = {}
+    for name, mark in first.items():
+        groups.setdefault(sets.root(mark), []).append(name)
+    return list(groups.values())
 
 
-def _marks(graph: LogicalGraph, operator: Operator) -> Iterator[tuple[tuple[str, ...], StreamRef]]:
-    for port, stream in enumerate(operator.inputs):
-        if key := operator.port_key(port):
-            for origin in _origins(graph, stream, key):
-                yield key, origin
+class _Origins:
+    """The streams from which the attributes of a key come unchanged, found once for each stream and key."""
 
+    def __init__(self, graph: LogicalGraph) -> None:
+        self.graph, self.facts = graph, facts_of(graph)
+        self.known: dict[tuple[StreamRef, tuple[str, ...]], frozenset[StreamRef]] = {}
 
-def _origins(graph: LogicalGraph, stream: StreamRef, key: tuple[str, ...]) -> Iterator[StreamRef]:
-    """The streams from which these attributes come unchanged."""
-    todo, seen = [stream], {stream}
-    while todo:
-        one = todo.pop()
-        operator = graph.by_name[one.operator]
+    def of(self, operator: Operator) -> Iterator[tuple[tuple[str, ...], StreamRef]]:
+        for port, stream in enumerate(operator.inputs):
+            if key := operator.port_key(port):
+                for origin in sorted(self._found(stream, key), key=str):
+                    yield key, origin
+
+    def _found(self, stream: StreamRef, key: tuple[str, ...]) -> frozenset[StreamRef]:
+        waiting = [stream]
+        while waiting:
+            one = waiting[-1]
+            before = self._before(one, key)
+            missing = [s for s in before if (s, key) not in self.known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            origins = frozenset[StreamRef]().union(*(self.known[s, key] for s in before))
+            self.known[one, key] = origins if before else frozenset((one,))
+        return self.known[stream, key]
+
+    def _before(self, stream: StreamRef, key: tuple[str, ...]) -> list[StreamRef]:
+        """The streams whose tuples' key is that of this stream's; none: it is made here."""
+        operator = self.graph.by_name[stream.operator]
         ports = [port for port in range(len(operator.inputs)) if port != operator.mark_port]
-        before = [operator.inputs[port] for port in ports]
-        copies = facts_of(graph)[operator.name].forwards[one.port]
+        copies = self.facts[operator.name].forwards[stream.port]
         kept = not speaks_for_itself(operator) and all(copies[port].get(n) == n for port in ports for n in key)
-        if not before or not kept:
-            yield one
-            continue
-        todo += [s for s in before if s not in seen]
-        seen.update(before)
+        return [operator.inputs[port] for port in ports] if kept else []

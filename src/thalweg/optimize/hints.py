@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import cast
+from collections.abc import Mapping
 
 from thalweg.ir.graph import LogicalGraph
+from thalweg.optimize.disjoint_sets import DisjointSets
 
 
 def with_hints(groups: Mapping[str, str], graph: LogicalGraph) -> Mapping[str, str]:
@@ -16,21 +16,10 @@ def with_hints(groups: Mapping[str, str], graph: LogicalGraph) -> Mapping[str, s
     alone = {name: f"{name} alone" for name, hint in graph.hints.items() if hint.isolate}
     made = {**groups, **alone}
     pairs = [(name, other) for name, hint in graph.hints.items() for other in hint.fuse_with]
-    mates: dict[Hashable, Hashable] = {}
+    mates, merged = DisjointSets[str](), DisjointSets[tuple[str, str]]()
     for name, other in pairs:
-        mates[_root(mates, other)] = _root(mates, name)
-    own = {name: (_root(mates, name), made[name]) for pair in pairs for name in pair}
-    merged: dict[Hashable, Hashable] = {}
+        mates.join(name, other)
+    own = {name: (mates.root(name), made[name]) for pair in pairs for name in pair}
     for name, other in pairs:
-        merged[_root(merged, own[other])] = _root(merged, own[name])
-    for name, mine in own.items():
-        _, made[name] = cast("tuple[Hashable, str]", _root(merged, mine))
-    return made
-
-
-def _root(parents: dict[Hashable, Hashable], one: Hashable) -> Hashable:
-    """What stands for the set that it is in; the way there is halved, so that it stays short."""
-    while (parent := parents.setdefault(one, one)) != one:
-        parents[one] = parents.setdefault(parent, parent)
-        one = parent
-    return one
+        merged.join(own[name], own[other])
+    return made | {name: merged.root(mine)[1] for name, mine in own.items()}
