@@ -16,7 +16,8 @@ from thalweg.ir.plan import Plan
 from thalweg.ir.text import parse_plan, print_plan
 from thalweg.optimize import passes
 from thalweg.optimize.context import Context
-from thalweg.optimize.legality import HINT_RULES, RULES, verify
+from thalweg.optimize.hint_legality import HINT_RULES
+from thalweg.optimize.legality import RULES, verify
 from thalweg.optimize.passes import Pass, make_plan, run_passes
 
 PLAN = """\

@@ -35,10 +35,7 @@ class Edge:
 
 def edges(plan: Plan) -> list[Edge]:
     """All edges of a plan."""
-    if "edges" not in plan.derived:
-        plan.derived["edges"] = _edges(plan)
-    found: list[Edge] = plan.derived["edges"]
-    return found
+    return plan.once(_edges)
 
 
 def _edges(plan: Plan) -> list[Edge]:
@@ -57,7 +54,7 @@ def _needed(plan: Plan, operator: Operator, port: int) -> str:
     if own != NOTHING or isinstance(operator, Sink):
         return own
     reach = graph.reach[operator.name]
-    passed = reach & _stateful_mates(plan).get(layout(plan).place[operator.name], 0)
+    passed = reach & plan.once(_stateful_mates).get(layout(plan).place[operator.name], 0)
     if not passed:
         return own
     other = graph.operators[(passed & -passed).bit_length() - 1]  # the first by declaration
@@ -67,14 +64,11 @@ def _needed(plan: Plan, operator: Operator, port: int) -> str:
 
 def _stateful_mates(plan: Plan) -> Mapping[tuple[int, int], int]:
     """The operators with state in each PE, as `LogicalGraph.reach` has them."""
-    if "stateful mates" not in plan.derived:
-        made: dict[tuple[int, int], int] = {}
-        for operator in plan.graph.stateful:
-            place = layout(plan).place[operator.name]
-            made[place] = made.get(place, 0) | 1 << plan.graph.declared[operator.name]
-        plan.derived["stateful mates"] = made
-    found: Mapping[tuple[int, int], int] = plan.derived["stateful mates"]
-    return found
+    made: dict[tuple[int, int], int] = {}
+    for operator in plan.graph.stateful:
+        place = layout(plan).place[operator.name]
+        made[place] = made.get(place, 0) | 1 << plan.graph.declared[operator.name]
+    return made
 
 
 def _kept_and_merged(plan: Plan, operator: Operator, port: int, part: Route) -> tuple[str, str]:

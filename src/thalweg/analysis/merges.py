@@ -9,7 +9,7 @@ from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import Wire, layout
-from thalweg.ir.operators import Operator, Source, StreamRef, Union
+from thalweg.ir.operators import Operator, Sink, Source, StreamRef, Union
 from thalweg.ir.plan import Plan
 from thalweg.ir.regions import NONE, NUMBERS, NUMBERS_AND_PULSES, ROUND_ROBIN
 
@@ -22,12 +22,19 @@ def strategy_of(plan: Plan, wire: Wire) -> str:
     """
     graph = plan.graph
     owed = ordered_sinks(graph)
-    sinks = [sink for sink in graph.sinks if layout(plan).sink_wire(sink) == wire]
+    sinks = plan.once(_sinks_of_wires).get(wire.index, [])
     if all(not sink.endpoint.shows_order or sink.name not in owed for sink in sinks):
         return NONE
     if graph.loops or graph.analyses.once(_exactly_once)[wire.stream] != frozenset(s.name for s in graph.sources):
         return NUMBERS_AND_PULSES
     return ROUND_ROBIN if len(layout(plan).stages) == 1 and not plan.reads_in_one else NUMBERS
+
+
+def _sinks_of_wires(plan: Plan) -> dict[int, list[Sink]]:
+    made: dict[int, list[Sink]] = {}
+    for sink in plan.graph.sinks:
+        made.setdefault(layout(plan).sink_wire(sink).index, []).append(sink)
+    return made
 
 
 def _exactly_once(graph: LogicalGraph) -> Mapping[StreamRef, frozenset[str] | None]:

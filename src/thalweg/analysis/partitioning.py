@@ -13,13 +13,14 @@ from thalweg.ir.plan import STAY, TO_FIRST, Plan, Route
 
 def partitioning(plan: Plan) -> Mapping[StreamRef, Route]:
     """The route by which each stream is partitioned where it is made; STAY when nothing is known."""
-    if "partitioning" not in plan.derived:
-        parts: dict[StreamRef, Route] = {}
-        for operator in plan.graph.operators:
-            parts.update(_output_routes(plan, operator, parts))
-        plan.derived["partitioning"] = parts
-    made: Mapping[StreamRef, Route] = plan.derived["partitioning"]
-    return made
+    return plan.once(_partitioning)
+
+
+def _partitioning(plan: Plan) -> Mapping[StreamRef, Route]:
+    parts: dict[StreamRef, Route] = {}
+    for operator in plan.graph.operators:
+        parts.update(_output_routes(plan, operator, parts))
+    return parts
 
 
 def _output_routes(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Route]) -> dict[StreamRef, Route]:

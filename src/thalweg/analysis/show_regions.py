@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from thalweg.analysis.edges import edges
+from thalweg.analysis.edges import Edge, edges
 from thalweg.analysis.regions import form_regions
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Sink, Source
@@ -47,10 +48,16 @@ def _region(region: Region, plan: Plan) -> list[str]:
 def _exchanges(region: Region, plan: Plan) -> list[str]:
     """Where tuples change channel although they stay in the region: behind a source whose key the region has."""
     lines: list[str] = []
-    for e in edges(plan):
+    own = set(region.operators)
+    for e in _edges_from(plan, region):
         wire, operator = layout(plan).wire_of.get((e.operator, e.port)), plan.graph.by_name[e.operator]
-        inside = e.stream.operator in region.operators and e.operator in region.operators
-        if inside and wire is not None and wire.route != STAY and e.merge != NONE and e.port != operator.mark_port:
+        if (
+            e.operator in own
+            and wire is not None
+            and wire.route != STAY
+            and e.merge != NONE
+            and e.port != operator.mark_port
+        ):
             source = isinstance(plan.graph.by_name[e.stream.operator], Source)
             because = "; sources are read in blocks of positions, not by key" if source else ""
             lines.append(f"    inside: an exchange, {e.stream} -> {e.operator} {wire.route}{because}")
@@ -64,8 +71,22 @@ def _order(region: Region, plan: Plan) -> str:
 
 
 def _merges(region: Region, plan: Plan) -> list[str]:
-    leaving = [e for e in edges(plan) if e.stream.operator in region.operators and e.operator not in region.operators]
-    return sorted({e.merge for e in leaving} - {NONE}) or [NONE]
+    own = set(region.operators)
+    return sorted({e.merge for e in _edges_from(plan, region) if e.operator not in own} - {NONE}) or [NONE]
+
+
+def _edges_from(plan: Plan, region: Region) -> Iterator[Edge]:
+    """The edges of the streams that a region's operators make, in the order of their consumers."""
+    found = plan.once(_edges_by_producer)
+    own = (one for name in region.operators for one in found.get(name, ()))
+    yield from (edge for _, edge in sorted(own, key=lambda one: one[0]))
+
+
+def _edges_by_producer(plan: Plan) -> dict[str, list[tuple[int, Edge]]]:
+    made: dict[str, list[tuple[int, Edge]]] = {}
+    for index, edge in enumerate(edges(plan)):
+        made.setdefault(edge.stream.operator, []).append((index, edge))
+    return made
 
 
 def _is_sink(plan: Plan, name: str) -> bool:

@@ -9,6 +9,8 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Filter, StreamRef
 from thalweg.ir.types import BOOL
 
+MOST_FILTERS = 64  # a reader that tests more alternatives than these saves nothing
+
 
 def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
     """A predicate that holds for every tuple of the stream that anything downstream can see. None: all of them.
@@ -24,7 +26,7 @@ def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
         if test is None or isinstance(test, Record) or test.type is not BOOL or can_raise(test) or can_fall_back(test):
             return None
         found.append(test)
-    return reduce(_either, found) if found else None
+    return reduce(_either, found) if 0 < len(found) <= MOST_FILTERS else None
 
 
 def _either(a: Expr, b: Expr) -> Expr:

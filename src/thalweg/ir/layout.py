@@ -43,13 +43,10 @@ class Wire:
 
 def layout(plan: Plan) -> Layout:
     """The layout of a plan. It is made once and held by the plan."""
-    if "layout" not in plan.derived:
-        plan.derived["layout"] = _derived(plan)
-    made: Layout = plan.derived["layout"]
-    return made
+    return plan.once(_layout)
 
 
-def _derived(plan: Plan) -> Layout:
+def _layout(plan: Plan) -> Layout:
     groups = {name: name if (group := d.group) is None else group for name, d in plan.decisions.items()}
     pes = line_up(plan, groups, lambda operator, port: True)
     stages: list[list[PE]] = []

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from thalweg.ir.bucket_tables import Table
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Source
 
 DEFAULT_FRAME_ROWS = 262_144
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,14 @@ class Plan:
     decisions: Mapping[str, Decision]  # of every operator, by name
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
-    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # what follows from it
+    _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, derive: Callable[[Plan], T]) -> T:
+        """What follows from this plan alone; it is computed for the first who needs it, and goes with the plan."""
+        if derive not in self._derived:
+            self._derived[derive] = derive(self)
+        made: T = self._derived[derive]
+        return made
 
     def decide(self, changed: Mapping[str, Decision], *, buckets: int | None = None) -> Plan:
         """The plan with these decisions in place of its own; the same object if they are its own."""

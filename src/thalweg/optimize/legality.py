@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from thalweg.analysis.facts import facts_of
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.partitioning import arriving_routes, partitioning
-from thalweg.analysis.regions import form_regions
-from thalweg.errors import HintError, PlanError, Where
+from thalweg.errors import PlanError, Where
 from thalweg.ir.facts import UNKNOWN
-from thalweg.ir.hints import Hint
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.plan import TO_FIRST, Plan, Route
@@ -38,19 +36,11 @@ def verify(plan: Plan) -> Plan:
     """The plan itself, or a PlanError that gives the first rule it breaks."""
     for rule in RULES:
         if not (verdict := rule(plan)).ok:
-            raise _error(PlanError, f"illegal plan: {verdict.reason}", verdict)
+            raise as_error(PlanError, f"illegal plan: {verdict.reason}", verdict)
     return plan
 
 
-def verify_hints(plan: Plan) -> Plan:
-    """The plan itself, or a HintError that gives the first wish of the user that it does not fulfil."""
-    for rule in HINT_RULES:
-        if not (verdict := rule(plan)).ok:
-            raise _error(HintError, verdict.reason, verdict)
-    return plan
-
-
-def _error(kind: type[PlanError], message: str, verdict: Verdict) -> PlanError:
+def as_error(kind: type[PlanError], message: str, verdict: Verdict) -> PlanError:
     return kind(
         message,
         operator=verdict.operator,
@@ -186,7 +176,7 @@ def groups_are_pes(plan: Plan) -> Verdict:
                 operator,
                 f"{other} and {operator.name} are in group {group} and cannot share a PE",
                 "groups without an exchange or another PE between their operators",
-                found=_between(plan, other, operator.name),
+                found=places(plan, other, operator.name),
             )
     return LEGAL
 
@@ -213,17 +203,26 @@ def unknown_state_is_in_one_channel(plan: Plan) -> Verdict:
     facts, parts = facts_of(plan.graph), partitioning(plan)
     for operator in plan.graph.operators:
         state = facts[operator.name].state
-        if state.kind == UNKNOWN and not isinstance(operator, Sink | Feedback) and _spreads(plan, operator, parts):
+        if (
+            state.kind == UNKNOWN
+            and not isinstance(operator, Sink | Feedback)
+            and runs_in_several(plan, operator, parts)
+        ):
             reason = f"{operator.name} may keep state ({state.because}) and runs in several channels"
             return _refused(operator, reason, "degree=1")
     return LEGAL
 
 
-def _spreads(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Route]) -> bool:
+def runs_in_several(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Route]) -> bool:
     """Whether the operator runs in several channels or tasks."""
     if layout(plan).place[operator.name].stage == 0:
         return not plan.reads_in_one
     return any(route != TO_FIRST for route in arriving_routes(plan, operator, parts).values())
+
+
+def places(plan: Plan, name: str, other: str) -> str:
+    place = layout(plan).place
+    return f"{name} in PE {place[name]}, {other} in PE {place[other]}"
 
 
 RULES: tuple[Rule, ...] = (
@@ -235,107 +234,4 @@ RULES: tuple[Rule, ...] = (
     groups_are_pes,
     routes_are_kept,
     unknown_state_is_in_one_channel,
-)
-
-
-# What users ask for in their application.
-
-
-def parallel_is_possible(plan: Plan) -> Verdict:
-    """`.parallel()` is not for an operator with one state for all tuples."""
-    for name, hint in plan.graph.hints.items():
-        if hint.parallel and plan.graph.by_name[name].key == ():
-            return _unmet(
-                name,
-                hint,
-                f"{name} cannot run in several channels",
-                expected="an operator without state, or with a key",
-                found=f"it {form_regions(plan.graph).verdicts[name].reason}",
-                advice='by="…" makes it keep a state for each key',
-            )
-    return LEGAL
-
-
-def asked_degree_is_kept(plan: Plan) -> Verdict:
-    """An operator with `.parallel(degree=N)` has that degree, or runs in one channel."""
-    for name, hint in plan.graph.hints.items():
-        degree = plan.decisions[name].degree
-        if hint.degree is not None and degree not in (None, 1, hint.degree):
-            return _unmet(
-                name,
-                hint,
-                f"{name} has another degree than the application asks for",
-                expected=f"degree={hint.degree}",
-                found=f"degree={degree}",
-                advice="leave out .parallel(degree=…), or change the plan",
-            )
-    return LEGAL
-
-
-def sequential_is_kept(plan: Plan) -> Verdict:
-    """An operator with `.sequential()` runs in one channel."""
-    parts = partitioning(plan)
-    for name, hint in plan.graph.hints.items():
-        operator = plan.graph.by_name[name]
-        if hint.sequential and not isinstance(operator, Sink | Feedback) and _spreads(plan, operator, parts):
-            return _unmet(
-                name,
-                hint,
-                f"{name} runs in several channels",
-                expected="one channel, because of .sequential()",
-                found="; ".join(sorted({str(r) for r in arriving_routes(plan, operator, parts).values()})) or "read so",
-                advice="degree=1 for it; for a source, or what comes directly after one, degree=1 for the source",
-            )
-    return LEGAL
-
-
-def fuse_with_is_kept(plan: Plan) -> Verdict:
-    """Operators with `.fuse_with()` share a PE."""
-    place = layout(plan).place
-    for name, hint in plan.graph.hints.items():
-        for other in hint.fuse_with:
-            if place[name] != place[other]:
-                return _unmet(
-                    name,
-                    hint,
-                    f"{name} and {other} cannot share a PE",
-                    expected="one PE for both",
-                    found=_between(plan, name, other),
-                    advice="an exchange or another PE must be between them: thalweg explain shows it",
-                )
-    return LEGAL
-
-
-def isolate_is_kept(plan: Plan) -> Verdict:
-    """An operator with `.isolate()` has a PE of its own."""
-    made = layout(plan)
-    for name, hint in plan.graph.hints.items():
-        pe = made.pes.get(made.place[name])
-        if hint.isolate and pe is not None and len(pe.operators) > 1:
-            return _unmet(
-                name,
-                hint,
-                f"{name} cannot have a PE of its own",
-                expected="a PE of its own, because of .isolate()",
-                found=f"its PE is {' '.join(pe.operators)}",
-                advice="all sources share the first PE; others are alone in their PE without a group",
-            )
-    return LEGAL
-
-
-def _unmet(name: str, hint: Hint, reason: str, *, expected: str, found: str, advice: str) -> Verdict:
-    return Verdict(False, reason, name, hint.where, expected, found, advice)
-
-
-def _between(plan: Plan, name: str, other: str) -> str:
-    place = layout(plan).place
-    return f"{name} in PE {place[name]}, {other} in PE {place[other]}"
-
-
-HINT_RULES: tuple[Rule, ...] = (
-    parallel_is_possible,
-    asked_degree_is_kept,
-    sequential_is_kept,
-    fuse_with_is_kept,
-    isolate_is_kept,
 )

@@ -21,7 +21,8 @@ from thalweg.optimize.balance import Balance
 from thalweg.optimize.choose_degrees import ChooseDegrees
 from thalweg.optimize.context import Context
 from thalweg.optimize.fuse import Fuse
-from thalweg.optimize.legality import verify, verify_hints
+from thalweg.optimize.hint_legality import verify_hints
+from thalweg.optimize.legality import verify
 from thalweg.optimize.parallelize import Parallelize
 from thalweg.optimize.request import Held, PlanRequest
 
