@@ -118,8 +118,8 @@ def test_a_query_that_somebody_stops_has_not_ended(spark: SparkSession, tmp_path
     wait_for(lambda: not running.active or len(list(spooled(checkpoint, "read").glob("*.arrow"))) >= batches)
     for query in spark.streams.active:
         query.stop()
-    assert spark.conf.get("spark.sql.streaming.noDataProgressEventInterval") == said, "the user's session"
     wait_for(lambda: not running.active)
+    assert spark.conf.get("spark.sql.streaming.noDataProgressEventInterval") == said, "the user's session"
     if running.failure is not None:
         assert isinstance(running.failure, InputError), running.failure
         assert running.failure.found == "somebody stopped its query"

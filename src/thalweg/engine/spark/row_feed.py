@@ -60,7 +60,7 @@ class RowFeeder:
             writer = writer.option("checkpointLocation", str(checkpoint))
             timed = writer.trigger(processingTime=_TRIGGER) if follow else writer.trigger(availableNow=True)
             self._query = self._begin(rows, timed)
-            self._again = lambda: self._begin(rows, timed)
+            self._again = lambda: self._begin_again(rows, timed)
         self._thread = threading.Thread(target=self._watch, args=(rows, follow), daemon=True)
         self._thread.start()
 
@@ -68,6 +68,13 @@ class RowFeeder:
         self._batches = 0
         with _idleness_said(rows.sparkSession):
             return writer.start()
+
+    def _begin_again(self, rows: DataFrame, writer: DataStreamWriter) -> StreamingQuery:
+        """Spark reports the end of a query a little before it frees the query's name."""
+        assert self._query is not None
+        while any(active.id == self._query.id for active in rows.sparkSession.streams.active):
+            self._stopped.wait(_ROOM_POLL_S)
+        return self._begin(rows, writer)
 
     def stop(self) -> None:
         """Afterwards nothing is written any more. Before Spark is asked: it waits for a batch that waits for room."""
