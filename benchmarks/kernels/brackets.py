@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.harness import Measured, interleaved, machine, ratio, table, write_results
 
 import thalweg as tw
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.brackets import Stack, Timer
 from thalweg.runtime.frame import Frame

@@ -1,6 +1,7 @@
 """Thalweg: a profile-guided optimizing compiler for streaming applications in Python, run on Apache Spark.
 
-Its names are loaded when they are used: a worker needs no language, a graph no engine, and `thalweg --help` neither.
+Names are loaded on first use: a worker does not need the language, a graph does not need an engine, and
+`thalweg --help` needs neither.
 """
 
 from typing import TYPE_CHECKING, Any

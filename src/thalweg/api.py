@@ -1,4 +1,4 @@
-"""What the package offers beside the language: `tw.run`."""
+"""The public API in addition to the language: `tw.run`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     params: Mapping[str, object] | None = None,
     **options: Unpack[PlanOptions],
 ) -> RunResult:
-    """Run an application from a program of your own; `thalweg run` does the same from the shell.
+    """Run an application from a Python program; `thalweg run` does the same from the shell.
 
     With `params` the application's module is executed again, with these values. The other options are those of
     `PlanRequest`: degree, fuse, buckets, balance, rules, frame_rows and plan.
@@ -40,9 +40,9 @@ def run(
     request = PlanRequest.of(**options)
     if is_loading():
         raise GraphError(
-            "the application is run while its module is loaded",
+            "the application is run while its module is being loaded",
             where=app.where,
-            hint='put the call of tw.run behind `if __name__ == "__main__":`',
+            hint='put the call of tw.run under `if __name__ == "__main__":`',
         )
     app = with_params(app, params) if params else by_value(app)
     run_options = RunOptions(
@@ -72,6 +72,6 @@ def run_plan(plan: Plan, engine: str, options: RunOptions, watch: Watch = lambda
     closed(plan)
     if engine == "local":
         return run_local(plan, options, watch)
-    from thalweg.engine.spark.run import run_spark  # starts no JVM, but importing pyspark takes a second
+    from thalweg.engine.spark.run import run_spark  # does not start a JVM, but importing pyspark takes a second
 
     return run_spark(plan, options, watch)

@@ -8,13 +8,13 @@ from typing import Unpack
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.engine.core.run import RunOptions
-from thalweg.engine.spark.running import SparkRunning
-from thalweg.engine.spark.table import stream_table
+from thalweg.engine.spark.background_run import SparkRunning
+from thalweg.engine.spark.stream_dataframe import stream_table
 from thalweg.errors import GraphError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
-from thalweg.lang.embedding import Running
+from thalweg.lang.embedding import BackgroundRun
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value
 from thalweg.optimize.request import PlanRequest
@@ -31,7 +31,7 @@ def start(
     overwrite: bool,
     keep_epochs: int | None,
     **options: Unpack[PlanOptions],
-) -> Running:
+) -> BackgroundRun:
     _check(app, spark)
     request = PlanRequest.of(**options)
     folder = None if checkpoint is None else Path(checkpoint)
@@ -66,9 +66,9 @@ def to_dataframe(
 def _check(app: App, spark: object) -> None:
     if is_loading():
         raise GraphError(
-            "the application is run while its module is loaded",
+            "the application is run while its module is being loaded",
             where=app.where,
-            hint='put the call behind `if __name__ == "__main__":`',
+            hint='put the call under `if __name__ == "__main__":`',
         )
     if not isinstance(spark, SparkSession):
-        raise GraphError("no Spark session", where=app.where, expected="a SparkSession", found=repr(spark))
+        raise GraphError("not a Spark session", where=app.where, expected="a SparkSession", found=repr(spark))

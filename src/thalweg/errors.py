@@ -1,4 +1,4 @@
-"""The error tree. Every error says where, what was expected, what was found, and a hint."""
+"""The error tree. Every error reports its location, what was expected, what was found, and a hint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in the user's program; inside a composite also the place that called it."""
+    """A location in the user's program; inside a composite, also the location of the call."""
 
     file: str
     line: int
@@ -21,7 +21,7 @@ class Where:
 
     @staticmethod
     def parse(text: str) -> Where | None:
-        """The place that prints as this text."""
+        """The location that this text represents."""
         here, _, via = text.partition(_CALLED)
         file, _, line = here.rpartition(":")
         return Where(file, int(line), Where.parse(via)) if file and line.isdigit() else None
@@ -33,13 +33,13 @@ _hidden: set[str] = set()
 
 
 def hide(secret: str) -> None:
-    """From now on no error of this process shows this text."""
+    """Hide this text in all later errors of this process."""
     if secret:
         _hidden.add(secret)
 
 
 def redacted(text: str) -> str:
-    """The text without the secrets of this process; the longest first, one may be a part of another."""
+    """The text without the secrets of this process. The longest is replaced first: one secret may contain another."""
     for secret in sorted(_hidden, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -107,7 +107,7 @@ class PlanError(ThalwegError):
 
 
 class HintError(PlanError):
-    """What the user asked of the plan cannot be."""
+    """A hint of the user about the plan cannot be satisfied."""
 
 
 class InputError(ThalwegError):
@@ -117,37 +117,37 @@ class InputError(ThalwegError):
 
 
 class CheckpointError(ThalwegError):
-    """A checkpoint does not allow this start."""
+    """The run cannot start from this checkpoint."""
 
     kind = "checkpoint error"
 
 
 class TupleError(ThalwegError):
-    """A user function failed on one tuple; the one at the least position is reported."""
+    """A user function failed on a tuple; the one at the lowest position is reported."""
 
     kind = "tuple error"
 
 
 class OutputError(ThalwegError):
-    """The receiver of a sink's tuples does not take them."""
+    """The target of a sink does not accept its tuples."""
 
     kind = "output error"
 
 
 class StorageError(ThalwegError):
-    """A folder that Thalweg writes to takes no more: the disk is full, or it refuses."""
+    """Thalweg cannot write to a folder: the disk is full, or writing is not permitted."""
 
     kind = "storage error"
 
 
 class EngineError(ThalwegError):
-    """The engine under Thalweg (Spark, Java, the disk) failed."""
+    """The underlying engine (Spark, Java, the disk) failed."""
 
     kind = "engine error"
 
 
 class PackageError(ThalwegError):
-    """A package is missing that only some applications need."""
+    """An optional package is missing."""
 
     kind = "package error"
 
@@ -165,11 +165,11 @@ class InternalError(ThalwegError):
 
 
 class ThalwegWarning(UserWarning):
-    """Something that is allowed and that the user may not have meant."""
+    """A construct is allowed but may not be what the user intended."""
 
 
 def described(value: object) -> str:
-    """A value that does not belong where it was found. Functions and classes by name: an address says nothing."""
+    """The text of an unexpected value. Functions and classes are shown by name: an address is not useful."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     name = getattr(value, "__name__", None)
@@ -177,6 +177,6 @@ def described(value: object) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint for an unknown name, or None when nothing known resembles it."""
+    """A hint for an unknown name, or None if no known name is similar."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean `{close[0]}`?" if close else None

@@ -1,4 +1,4 @@
-"""What Thalweg made of an application, in words: operators, plan, and what may change without changing the answer."""
+"""The output of `thalweg explain`: operators, parallel regions, plan, exchanges, order and cut invariance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.order import order_layout
+from thalweg.analysis.order_keys import order_layout
 from thalweg.analysis.show_regions import order_text, regions_json, regions_text
 from thalweg.analysis.source_predicates import wanted
 from thalweg.errors import Where
@@ -27,7 +27,7 @@ def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     if sharded:
         return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
     if graph.loops:
-        return False, f"what {graph.loops[0].name} feeds back comes in the next epoch"
+        return False, f"tuples that {graph.loops[0].name} feeds back arrive in the next epoch"
     if len(graph.sources) == 1:
         return True, "it has one totally ordered source"
     names = ", ".join(s.name for s in graph.sources)
@@ -35,7 +35,7 @@ def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
 
 
 def explain(plan: Plan, rules: str = "thalweg") -> str:
-    """Text for people."""
+    """The explanation as text."""
     graph = plan.graph
     width = max(len(o.name) for o in graph.operators)
     lines = [f"application {graph.name}", ""]
@@ -64,9 +64,9 @@ def explain_steps(steps: Sequence[Step]) -> str:
 
 
 def explain_diff(differences: Sequence[Difference], before: object) -> str:
-    """What changes from the plan of a file to this one."""
-    lines = [f"  {one}" for one in differences] or ["  nothing"]
-    return "\n".join([f"what changes from {before}", *lines]) + "\n"
+    """The changes from the plan of a file to this one."""
+    lines = [f"  {one}" for one in differences] or ["  none"]
+    return "\n".join([f"changes from {before}", *lines]) + "\n"
 
 
 def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def _describe(graph: LogicalGraph, operator: Operator) -> str:
 
 
 def _shown(where: Where) -> str:
-    """The place as the user would type it: relative, where the file lies below the current folder."""
+    """The location as the user would type it: relative if the file is below the current folder."""
     relative = os.path.relpath(where.file)
     shown = f"{where.file if relative.startswith('..') else relative}:{where.line}"
     return shown if where.via is None else f"{shown}, called at {_shown(where.via)}"
@@ -107,10 +107,10 @@ def _path(operator: Operator) -> str | None:
 
 
 def _reads(graph: LogicalGraph, source: Source) -> str:
-    """What of a source is read: dead attributes never are, and row groups of Parquet without a wanted tuple neither."""
+    """What is read from a source: neither dead attributes nor row groups of Parquet without a wanted tuple."""
     names = ", ".join(live_attributes(graph)[source.output]) or "no attribute"
     if source.on_error != "fail":
-        return f"reads {', '.join(source.outputs[0].names)}, to judge every row"
+        return f"reads {', '.join(source.outputs[0].names)}, to validate every row"
     needed = wanted(graph, source.output) if source.endpoint.skips_unwanted else None
     return f"reads {names}" + (f" where {text(needed)}" if needed is not None else "")
 
@@ -127,7 +127,7 @@ def _wire(plan: Plan, index: int) -> str:
 
 
 def explain_json(plan: Plan, rules: str = "thalweg") -> Mapping[str, Any]:
-    """The same for tools."""
+    """The explanation as JSON."""
     graph = plan.graph
     invariant, reason = cut_invariance(graph)
     return {

@@ -1,4 +1,4 @@
-"""Packages that only some applications need: `pip install 'thalweg[postgres]'` installs those for PostgreSQL."""
+"""Optional packages: `pip install 'thalweg[postgres]'` installs those for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg.errors import PackageError, Where
 
 @contextmanager
 def extra(name: str, feature: str, where: Where | None = None) -> Iterator[None]:
-    """Around the import of an extra's packages: if that fails, the error tells what to install."""
+    """Wrap the import of an extra's packages: if it fails, the error reports what to install."""
     try:
         yield
     except ImportError as error:

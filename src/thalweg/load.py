@@ -1,4 +1,4 @@
-"""Load an application's module, with the values of its parameters known before its first line runs."""
+"""Load an application's module, with the values of its parameters set before its first line runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg.lang.params import Scope, loading
 
 
 def load_file(path: Path, params: Mapping[str, object]) -> ModuleType:
-    """The module of a file, as `python path.py` would find its neighbours."""
+    """The module of a file; it imports modules from its folder, as with `python path.py`."""
     if not path.is_file():
         raise GraphError(f"no such file: {path}", hint="name a Python file, or module:attribute")
     sys.path.insert(0, str(path.parent.absolute()))
@@ -47,22 +47,22 @@ def load_name(name: str, params: Mapping[str, object]) -> ModuleType:
 
 
 def with_params(app: App, params: Mapping[str, object]) -> App:
-    """The application built again with these values. Its module is executed anew, which by its contract runs nothing;
-    the one that the caller imported stays as it is."""
+    """The application, rebuilt with these values. Its module is executed again, which by contract does not start a run;
+    the module that the caller imported is unchanged."""
     module = sys.modules.get(app.module)
     if module is None or getattr(module, "__file__", None) is None or app not in vars(module).values():
         raise GraphError(
-            "this application cannot be built again with other parameters",
+            "this application cannot be rebuilt with different parameters",
             where=app.where,
-            expected="a tw.App that is a module's attribute, in a file",
-            hint="make it at module level, or give the values in the environment before it is made",
+            expected="a tw.App that is an attribute of a module, in a file",
+            hint="create it at module level, or set the values in the environment before it is created",
         )
     attribute = next(name for name, value in vars(module).items() if value is app)
     with loading(params) as scope:
         again = _again(module, scope)
     found = getattr(_ready(again, scope), attribute, None)
     if not isinstance(found, App):
-        raise GraphError(f"{attribute} is no application when {module.__name__} is loaded again", where=app.where)
+        raise GraphError(f"{attribute} is not an application when {module.__name__} is reloaded", where=app.where)
     return found
 
 
@@ -81,7 +81,7 @@ def _again(module: ModuleType, scope: Scope) -> ModuleType:
 
 
 def _plain_name(module: ModuleType) -> str:
-    """A script's module is loaded again under its file's name, so that its `__main__` part does not run again."""
+    """A script's module is reloaded under the name of its file, so that its `__main__` part does not run again."""
     return Path(module.__file__ or "").stem if module.__name__ == "__main__" else module.__name__
 
 
@@ -102,7 +102,7 @@ def _execute(module: ModuleType, scope: Scope) -> None:
 
 
 def _prefer_missing(scope: Scope, module: str, error: Exception) -> None:
-    """What fails because a value is missing is an error about missing values."""
+    """Raise an error about missing values in place of a failure that they may have caused."""
     try:
         scope.check_values(module)
     except ThalwegError as missing:
@@ -117,6 +117,6 @@ def _ready(module: ModuleType, scope: Scope) -> ModuleType:
 
 
 def by_value(app: App) -> App:
-    """The application, as its module was imported. Workers that imported it again might find other parameters."""
+    """The application, with its module sent by value: workers that import it again might get different parameters."""
     send_by_value(app.module)
     return app

@@ -45,6 +45,6 @@ def _shape(operator: Operator, plan: Plan) -> str:
 
 
 def _text(text: str) -> str:
-    """Mermaid has no escape character, only entities; names of operators may hold anything but spaces and # = [ ]."""
+    """Mermaid has no escape character, only entities; operator names may contain anything except spaces and # = [ ]."""
     plain = {"&": "amp", '"': "quot", "<": "lt", ">": "gt", "`": "96", "\\": "92"}
     return "".join(f"#{plain[c]};" if c in plain else c for c in text)

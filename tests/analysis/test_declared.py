@@ -14,7 +14,7 @@ from thalweg.errors import GraphError, ThalwegWarning
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.text import print_plan
-from thalweg.lang.functions import read_function
+from thalweg.lang.read_function import read_function
 from thalweg.optimize.passes import make_plan
 
 CACHE: dict[str, int] = {}
@@ -147,7 +147,7 @@ def test_a_model_by_parameter(limit: int | None, selectivity: str) -> None:
 
 
 def test_a_model_that_is_none() -> None:
-    with pytest.raises(GraphError, match="the model of Wrong declares nothing"):
+    with pytest.raises(GraphError, match="the model of Wrong is not a declaration"):
         facts(lambda s: s.custom(Wrong(), Out, name="op"))
     assert facts(lambda s: s.custom(Holds(), Out, name="op")).stateless
 
@@ -177,7 +177,7 @@ def test_mistakes(said: dict[str, Any], message: str) -> None:
         ({"state": ("kk",)}, "state names kk, which In does not have"),
         ({"forwards": "b"}, "forwards names b, which Out does not have"),
         ({"reads": ("k", "z")}, "reads names z, which In does not have"),
-        ({"selectivity": [1, 1]}, "another number of output ports"),
+        ({"selectivity": [1, 1]}, "a different number of output ports"),
     ],
 )
 def test_names_must_be_there(said: dict[str, Any], message: str) -> None:
@@ -258,7 +258,7 @@ def test_a_declaration_counts_for_generators_and_in_loops(make: Any) -> None:
 @pytest.mark.parametrize("function", [cached, lambda t: {"k": t.k, "a": 1}])
 def test_a_key_does_not_help_a_function(function: Any) -> None:
     """Its state is in no checkpoint, and nothing routes its tuples: one key would be in several channels."""
-    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the map declares"):
+    with pytest.raises(GraphError, match="the map declares state by k, but has no such key"):
         facts(lambda s: s.map(tw.declare(state=("k",))(lambda t: function(t)), Out, name="op"))
 
 
@@ -268,7 +268,7 @@ def test_a_declared_key_must_route_the_tuples(key: Any, holds: bool) -> None:
     if holds:
         assert facts(lambda s: s.custom(say, Out, by=key, name="op")).state.by == (("k",),)
         return
-    with pytest.raises(GraphError, match="nothing keeps the tuples of one k together, as the custom declares"):
+    with pytest.raises(GraphError, match="the custom declares state by k, but has no such key"):
         facts(lambda s: s.custom(say, Out, by=key, name="op"))
 
 

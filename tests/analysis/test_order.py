@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import thalweg as tw
 from tests.graphs import Tick, bargains, diamond, stateless
-from thalweg.analysis.order import OrderLayout, order_layout
+from thalweg.analysis.order_keys import OrderLayout, order_layout
 from thalweg.ir.operators import StreamRef
 
 

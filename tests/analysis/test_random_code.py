@@ -11,7 +11,7 @@ import thalweg as tw
 from tests.amount import share
 from tests.analysis.random_code import Writer, compiled
 from thalweg.analysis.program.follow import follow_function
-from thalweg.analysis.program.notes import Found
+from thalweg.analysis.program.notes import FollowResult
 from thalweg.errors import Where
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, NOT_STATELESS
 from thalweg.ir.user_code import TUPLES
@@ -74,7 +74,7 @@ def _outside(module: dict[str, Any], function: Any, captured: list[int]) -> str:
     return repr([*own, function.__defaults__, captured])
 
 
-def check(seed: int) -> Found:
+def check(seed: int) -> FollowResult:
     source = Writer(seed).source()
     function, _ = compiled(source, seed)["make"]()
     found = follow_function(function, [In.tuple_type], Where("here.py", 1), use=TUPLES, output=In.tuple_type)
@@ -96,7 +96,7 @@ def check(seed: int) -> Found:
     return found
 
 
-def _check_result(found: Found, result: Any, given: tuple[Any, ...], shown: str) -> None:
+def _check_result(found: FollowResult, result: Any, given: tuple[Any, ...], shown: str) -> None:
     if isinstance(result, str):
         return  # it failed
     least, most = found.length

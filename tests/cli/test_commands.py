@@ -106,9 +106,9 @@ def test_the_observer_sees_what_each_pass_made() -> None:
 def test_diff(small: Small, tmp_path: Path) -> None:
     app, file = str(small.app()), tmp_path / "one.txt"
     file.write_text(invoke("explain", app))  # all that it printed
-    assert invoke("explain", app, "--diff", str(file)) == f"what changes from {file}\n  nothing\n"
+    assert invoke("explain", app, "--diff", str(file)) == f"changes from {file}\n  none\n"
     words = invoke("explain", app, "--degree", "2", "--fuse", "none", "--diff", str(file)).splitlines()
-    assert words[0] == f"what changes from {file}"
+    assert words[0] == f"changes from {file}"
     for line in (
         *("buckets 1 -> 2", "degree of vwap 1 -> 2", "trades moves from PE 0.0 to PE 0.1", "stages 2 -> 3"),
         "new exchange before bargains.join: vwap by symbol over 2",

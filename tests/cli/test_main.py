@@ -126,7 +126,7 @@ MISTAKES = {
     "fusion": (("explain", "bargains.py", "--fuse", "al"), "plan error: unknown fusion"),
     "no plan": (("explain", "bargains.py", "--plan", "nowhere.plan"), "'nowhere.plan' does not exist"),
     "no folder": (("run", "adrift.py", "--engine", "local"), "input error: the source's folder does not exist"),
-    "leads nowhere": (("explain", "open.py"), "graph error: the stream ticks leads nowhere"),
+    "no consumer": (("explain", "open.py"), "graph error: the stream ticks has no consumer"),
     "conf": (("run", "bargains.py", "--engine", "local", "--conf", "spark.x"), "KEY=VALUE"),
     "syntax": (("explain", "syntax.py"), "syntax.py:2)\n  found: SyntaxError: invalid syntax\n"),
     "import": (("explain", "lacking.py"), "lacking.py:1)\n  found: ModuleNotFoundError: No module named 'nopackage'\n"),

@@ -177,7 +177,7 @@ def test_mistakes_are_one_paragraph(small: Small, tmp_path: Path) -> None:
         cases = {
             ("--prometheus", str(port)): f"engine error: cannot listen on 127.0.0.1:{port} for Prometheus",
             ("--metrics", str(tmp_path)): "engine error: the file of metrics cannot be written",
-            ("--engine", "spark", "--master", "locl[2]"): "usage error: --master: Spark knows no such master",
+            ("--engine", "spark", "--master", "locl[2]"): "usage error: --master: this is not a Spark master",
             ("--engine", "spark", "--conf", "sql.x=1"): "usage error: --conf: Spark would ignore sql.x",
             ("--fuse", "ticks trads"): "plan error: unknown fusion",
         }

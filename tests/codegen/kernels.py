@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.codegen.expressions import Writer
+from thalweg.codegen.expression_code import Writer
 from thalweg.ir.expr import Apply, Attr, Const, Expr, text
 from thalweg.ir.rules import RULES, Rule
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, conform

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.generated import Segment
+from thalweg.runtime.generated_code import Segment
 from thalweg.runtime.pe import PE
 from thalweg.runtime.program import Output
 from thalweg.runtime.state import State

@@ -11,7 +11,7 @@ import pytest
 import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
 

@@ -21,7 +21,7 @@ from tests.codegen.random_functions import modules
 from thalweg.errors import Where
 from thalweg.ir.expr import Record, can_fall_back, reads, text
 from thalweg.ir.types import conform
-from thalweg.lang.functions import read_function
+from thalweg.lang.read_function import read_function
 from thalweg.runtime.columns import Column, from_values
 from thalweg.verify.compare import same_bits
 

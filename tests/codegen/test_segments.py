@@ -14,8 +14,8 @@ from tests.codegen.segment_threads import ThreadedPE
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.codegen.pe import compile_plan
-from thalweg.engine.core import living_pes
+from thalweg.codegen.pe_module import compile_plan
+from thalweg.engine.core import pe_pool as living_pes
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.plan import Plan

@@ -350,7 +350,7 @@ def test_rows_of_others_are_never_deleted(path: Path) -> None:
     run(app_of(path, 20))
     with pytest.raises(CheckpointError, match="another run") as failure:
         run(app_of(path, 20), overwrite=True)
-    assert "Thalweg did not make it" in str(failure.value.hint)
+    assert "Thalweg did not create it" in str(failure.value.hint)
     assert rows(path) == [(-1, "mine"), *WANTED[:20]]
 
 
@@ -359,7 +359,7 @@ MISFITS = {
     "i INTEGER": "s is missing",
     "i INTEGER, s BLOBTEXT AS ('x')": "s is computed",
     "i INTEGER, s NUMERIC": "s is NUMERIC, expected TEXT",
-    "i INTEGER, s TEXT, more INT NOT NULL": "more needs a value, and no attribute has this name",
+    "i INTEGER, s TEXT, more INT NOT NULL": "more requires a value, but no attribute has this name",
 }
 
 
@@ -381,13 +381,13 @@ def test_a_column_that_may_not_be_null(path: Path) -> None:
     query(path, "CREATE TABLE t (i INTEGER NOT NULL)")
     app = tw.App("maybe")
     app.source(tw.iterable([{"i": None}]), Maybe).sink(tw.sqlite(path, "t"))
-    with pytest.raises(OutputError, match="i is never null there, but may be None"):
+    with pytest.raises(OutputError, match="i is a NOT NULL column, but may be None"):
         run(app)
 
 
 def test_what_the_database_refuses_stops_the_run(path: Path) -> None:
     query(path, "CREATE TABLE items (i INTEGER UNIQUE, s TEXT CHECK (i < 15))")
-    with pytest.raises(OutputError, match="refuses epoch 1") as failure:
+    with pytest.raises(OutputError, match="rejected epoch 1") as failure:
         run(app_of(path))
     assert failure.value.operator == "out"
     assert "CHECK constraint failed" in str(failure.value.found)
@@ -399,9 +399,9 @@ def test_a_table_that_vanishes(path: Path, tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(app, tmp_path / "state", stop_after(0))
     query(path, "DROP TABLE items")
-    with pytest.raises(OutputError, match="the table of this run has vanished: items") as failure:
+    with pytest.raises(OutputError, match="the table of this run no longer exists: items") as failure:
         run(app, tmp_path / "state")
-    assert failure.value.expected == "a table with the epochs to 0"
+    assert failure.value.expected == "the epochs up to 0"
 
 
 def test_a_table_that_another_run_took(path: Path, tmp_path: Path) -> None:
@@ -448,12 +448,12 @@ def cased() -> None:
     [
         (lambda: tw.sqlite(":memory:", "t"), "sqlite: bad path", "the path of a file"),
         (lambda: tw.sqlite("", "t"), "sqlite: bad path", "the path of a file"),
-        (lambda: tw.sqlite("x.db", ""), "sqlite: bad name of a table", "a name"),
-        (lambda: tw.sqlite("x.db", "Sqlite_Master"), "this table is not yours", "sqlite_…"),
-        (lambda: tw.sqlite("x.db", EPOCHS), "this table is not yours", EPOCHS),
+        (lambda: tw.sqlite("x.db", ""), "sqlite: bad table name", "a name"),
+        (lambda: tw.sqlite("x.db", "Sqlite_Master"), "reserved table name", "sqlite_…"),
+        (lambda: tw.sqlite("x.db", EPOCHS), "reserved table name", EPOCHS),
         (lambda: tw.sqlite("x.db", "t", retry_s=0), "sqlite: bad retry_s", "more than 0"),
-        (lambda: tw.sqlite("x.db", "t", position=ONE), "sqlite: bad value of position", "True or False"),
-        (cased, "takes the attributes a and A for the same column", "upper and lower case"),
+        (lambda: tw.sqlite("x.db", "t", position=ONE), "sqlite: bad value for position", "True or False"),
+        (cased, "treats the attributes a and A as the same column", "upper and lower case"),
         (
             lambda: two_sinks(tw.sqlite("x.db", "t"), tw.sqlite("./x.db", "T")),
             "two sinks write into the table",
@@ -497,7 +497,7 @@ def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_database(path: Path) -> None:
     path.write_text("hello " * 1000)
-    with pytest.raises(OutputError, match="refuses the claim of a table") as failure:
+    with pytest.raises(OutputError, match="rejected the claim on a table") as failure:
         run(app_of(path))
     assert failure.value.found == "file is not a database"
 

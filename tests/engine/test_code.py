@@ -14,7 +14,7 @@ import pytest
 
 from thalweg.cli.find_app import load_app
 from thalweg.engine.spark.modules import code_of, own_code
-from thalweg.engine.spark.ship import pack, shipped
+from thalweg.engine.spark.ship_modules import pack, shipped
 from thalweg.errors import ThalwegWarning
 
 FILES = {
@@ -85,7 +85,7 @@ def test_what_the_application_names(app: Path) -> None:
 def test_native_code_stays(app: Path) -> None:
     (app.parent / "package_t" / "fast.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     graph = load_app(str(app)).graph()
-    with pytest.warns(ThalwegWarning, match=r"fast\S* is native code, which does not travel"):
+    with pytest.warns(ThalwegWarning, match=r"fast\S* is native code, which is not sent"):
         assert [item.place for item in code_of(graph)] == NEEDED
 
 

@@ -360,7 +360,7 @@ def test_a_decimal_that_parquet_cannot_hold(tmp_path: Path, text: str) -> None:
     (tmp_path / "in" / "a.csv").write_text(f"d,maybe\n1,2\n3,4\n5,\n6,{text}\n")
     with pytest.raises(OutputError, match="attribute maybe does not fit") as caught:
         copies.run()
-    assert caught.value.expected == "a value that decimal128(38, 18) holds"
+    assert caught.value.expected == "a value that fits decimal128(38, 18)"
     assert f"Decimal('{text}') in row 1 of the epoch" in str(caught.value.found)
     assert [p.name for p in (tmp_path / "parquet").glob("epoch*")] == ["epoch-0000000000.parquet"]
 

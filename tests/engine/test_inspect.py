@@ -18,7 +18,7 @@ from thalweg.engine.local.run import run_local
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, plain
 from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
-from thalweg.runtime.describe_bucket import Entry, describe_bucket, readable_key
+from thalweg.runtime.describe_bucket import KeyEntry, describe_bucket, readable_key
 from thalweg.runtime.state import STATE_VERSION
 from thalweg.verify.reference import Reference
 
@@ -135,14 +135,14 @@ def test_an_unknown_form_is_counted_in_bytes_only() -> None:
 
 def test_another_version_is_refused() -> None:
     data = bucket().replace(b'"version": 2', b'"version": 9')
-    with pytest.raises(CheckpointError, match="written by another version"):
+    with pytest.raises(CheckpointError, match="written by a different version"):
         describe_bucket(data)
 
 
 def test_values_for_json() -> None:
-    assert plain({"a": [1, 2.5, math.nan, True, None, "x"], "b": (b"\0", Entry)}) == {
+    assert plain({"a": [1, 2.5, math.nan, True, None, "x"], "b": (b"\0", KeyEntry)}) == {
         "a": [1, 2.5, "nan", True, None, "x"],
-        "b": ["b'\\x00'", repr(Entry)],
+        "b": ["b'\\x00'", repr(KeyEntry)],
     }
 
 

@@ -11,8 +11,8 @@ import thalweg as tw
 from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.codegen.pe import compile_plan
-from thalweg.engine.core.living_pes import LivingPEs
+from thalweg.codegen.pe_module import compile_plan
+from thalweg.engine.core.pe_pool import LivingPEs
 from thalweg.engine.local.parallel import ParallelEngine
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.spark import worker_pes

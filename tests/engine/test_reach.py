@@ -11,7 +11,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 
-from thalweg.engine.spark.reach import _looking, _unfit, unreachable
+from thalweg.engine.spark.check_reachable import _looking, _unfit, unreachable
 
 
 def seen(token: Path, *inputs: Path) -> str:
@@ -25,11 +25,11 @@ def seen(token: Path, *inputs: Path) -> str:
 
 def test_what_a_task_sees(tmp_path: Path) -> None:
     token, data = tmp_path / "checkpoint" / "token", tmp_path / "data"
-    assert seen(token) == f"the checkpoint {token.parent} cannot be seen"
+    assert seen(token) == f"the checkpoint {token.parent} is not visible"
     token.parent.mkdir()
     token.touch()
     assert seen(token) == ""
-    assert seen(token, tmp_path, data) == f"the input {data} cannot be seen"
+    assert seen(token, tmp_path, data) == f"the input {data} is not visible"
     data.mkdir()
     assert seen(token, tmp_path, data) == ""
 
@@ -57,7 +57,7 @@ def test_a_task_without_its_checkpoint(tmp_path: Path) -> None:
     [
         ("…\nModuleNotFoundError: No module named 'pandas'\n…", "a Python worker of the cluster cannot import pandas"),
         ('java.io.IOException: Cannot run program "/opt/py": error=2', "an executor has no Python at /opt/py"),
-        ("something\nSomeException: else\n", "the cluster's Python workers do not work"),
+        ("something\nSomeException: else\n", "the cluster's Python workers cannot run tasks"),
     ],
 )
 def test_workers_that_cannot_work(said: str, message: str) -> None:

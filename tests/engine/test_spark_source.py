@@ -13,10 +13,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 import thalweg as tw
 from tests.small import PER_EPOCH, Small
 from thalweg.analysis.source_predicates import wanted
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.spark.source import SourceJob, SplitReader
-from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.spark.worker_notes import NoteFolder
 from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.log import Epoch
@@ -119,6 +119,6 @@ def test_the_final_epoch_closes_what_was_set_up_at_the_source(tmp_path: Path, mo
         before, offset = offset, source.latestOffset(offset, ALL)
         for part in source.partitions(before, offset):
             list(source.read(part))
-        sets_up.append(list(pes_of(Notes.of(job.checkpoint).folder).resources.made))
+        sets_up.append(list(pes_of(NoteFolder.of(job.checkpoint).folder).resources.made))
     assert offset["final"]
     assert sets_up == [["code"], []]

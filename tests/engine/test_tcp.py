@@ -124,7 +124,7 @@ def test_a_bad_line(tmp_path: Path, kind: str) -> None:
         with pytest.raises(InputError) as failure:
             run(reading(server.port, Wide, format=format), tmp_path)
         error = failure.value
-        assert error.message.startswith(f"line 2 from {HOST}:{server.port} is no {format} of this type: ")
+        assert error.message.startswith(f"line 2 from {HOST}:{server.port} is not valid {format} for this type: ")
         assert message in error.message
         assert (error.operator, error.found) == ("lines", line)
         assert error.where is not None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.graphs import bargains
 from thalweg.analysis.facts import facts_of
-from thalweg.analysis.regions import form_regions
+from thalweg.analysis.form_regions import form_regions
 from thalweg.analysis.safety import check_safety
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan

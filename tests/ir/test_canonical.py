@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.test_keys import hashes, slow_hash
 from tests.values import AGAIN, BERLIN, BOXED, EAST, POINT, TWICE, VALUES, values_of
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical_form import canonical
 from thalweg.ir.types import (
     BYTES,
     DATE,

@@ -17,7 +17,7 @@ from thalweg import testing
 from thalweg.analysis.facts import facts_of
 from thalweg.errors import InternalError
 from thalweg.ir import operators
-from thalweg.ir.incomplete import complete
+from thalweg.ir.completeness import complete
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, Model, same
 from thalweg.ir.operators import OPERATORS, Filter, Map, Operator, Process, Sink

@@ -62,7 +62,7 @@ def test_functions_of_one_code_are_not_one_fold(maker: str) -> None:
     assert row == {"a": 3, "b": 2}
 
 
-def folds(**fields: agg.Aggregate) -> int:
+def folds(**fields: agg.AggregateExpr) -> int:
     """How many folds these fields take."""
     table = FoldTable(Value.tuple_type, Where(__file__, 1))
     for field in fields.values():

@@ -107,9 +107,9 @@ def test_a_mistake_inside_shows_both_lines() -> None:
     assert error.value.where is not None
     assert error.value.where.via is not None
     assert error.value.where.via.line > error.value.where.line
-    with pytest.raises(GraphError, match="the composite nothing gives no stream"):
+    with pytest.raises(GraphError, match="the composite nothing does not return streams"):
         nothing(ticks)
-    with pytest.raises(GraphError, match="the composite smooth got no stream"):
+    with pytest.raises(GraphError, match="the composite smooth gets no stream"):
         smooth(None, 3)  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="bad composite name"):
         smooth.named("two words")

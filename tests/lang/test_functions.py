@@ -18,7 +18,7 @@ from tests.properties import functions as pool
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import text
 from thalweg.ir.operators import Function, code_fingerprint
-from thalweg.lang.functions import read_function
+from thalweg.lang.read_function import read_function
 
 LIMIT = 7
 WORD = "x"
@@ -311,10 +311,10 @@ def rounded_weakly(t: Any) -> Any:
         (lambda t, u: t.a, "it takes more than one tuple"),
         (lambda: 1, "it does not take a tuple"),
         (lambda t, *, k: t.a, "it takes more than one tuple"),
-        (lambda *t: 1, "it takes any number of arguments"),
+        (lambda *t: 1, "it takes a variable number of arguments"),
         (Callable_(), "Callable_ is not a plain function"),
         (len, "builtin_function_or_method is not a plain function"),
-        (eval("lambda t: t.a"), "its source is not at hand"),
+        (eval("lambda t: t.a"), "its source is not available"),
         (lambda t: hash(t.s), "it uses `hash(t.s)`"),
         (lambda t: t.method(), "it uses method"),
         (lambda t: t.twice > 1, "it uses twice"),
@@ -327,12 +327,12 @@ def rounded_weakly(t: Any) -> Any:
         (lambda t: t.a and t.b, "`if` on bool and int is not vectorized"),
         (rounded_weakly, "an int in some tuples and a float in others"),
         (lambda t: str(min(t.x, 1)), "an int in some tuples and a float in others"),
-        (lambda t: t.a + 9223372036854775808, "which is no 64-bit int"),
+        (lambda t: t.a + 9223372036854775808, "which is not a 64-bit int"),
         (lambda t: t.s == "\ud800", "which has no encoding"),
-        (lambda t: t.a == None, "it uses None, which is no 64-bit int"),  # noqa: E711
+        (lambda t: t.a == None, "it uses None, which is not a 64-bit int"),  # noqa: E711
         (lambda t: {"a": t.a, **NOTHING}, "an output attribute's name is not a literal"),
-        (lambda t: {"a": t.a, "a": 1}, "an output attribute stands there twice"),  # noqa: F601
-        (lambda t: Out(t.a), "it does not give each attribute of Out once"),
+        (lambda t: {"a": t.a, "a": 1}, "an output attribute is given twice"),  # noqa: F601
+        (lambda t: Out(t.a), "it does not give each attribute of Out exactly once"),
         (lambda t: Out(*t), "it unpacks arguments"),
         (lambda t: t, "it uses `t`"),
         (lambda t: t.a > LOOSE.limit, "it uses limit of a captured Loose"),
@@ -343,11 +343,11 @@ def rounded_weakly(t: Any) -> Any:
         (recursive, "it calls recursive again"),
         (
             lambda t: scaled(t.x, factors=2),  # type: ignore[call-arg]
-            "in another way than it is declared",
+            "with arguments that do not match its declaration",
         ),
         (lambda t: loop(t), "it calls loop: it uses `for _ in range(3):`"),
         (no_end, "it may end without a return"),
-        (half_assigned, "found may not be assigned"),
+        (half_assigned, "found may be unassigned"),
         (two_types, "its branches return different attributes"),
         (doubling, "it is too long"),
     ],

@@ -123,7 +123,7 @@ def test_an_unknown_parameter(tmp_path: Path) -> None:
 BAD = {
     "name": ("tw.param('two words', default=1)", "bad parameter name"),
     "type": ("tw.param('p', type=list)", "parameter p has an unknown type"),
-    "default": ("tw.param('p', default='x', type=int)", "parameter p, its default"),
+    "default": ("tw.param('p', default='x', type=int)", "default of parameter p"),
     "twice": ("tw.param('p', default=1); tw.param('q', default=1)\ntw.param('p', default=2)", "two parameters"),
 }
 
@@ -172,7 +172,7 @@ def test_an_imported_application_is_built_again(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_built_again_says_so() -> None:
     app = tw.App("local")
-    with pytest.raises(GraphError, match="cannot be built again with other parameters") as error:
+    with pytest.raises(GraphError, match="cannot be rebuilt with different parameters") as error:
         tw.run(app, engine="local", params={"limit": 1})
     assert "test_params.py" in str(error.value.where)
 

@@ -112,14 +112,14 @@ class Value(tw.Tuple):
     ("make", "tuple_type", "message"),
     [
         (lambda: tw.kafka(SERVERS), Raw, "no topic"),
-        (lambda: tw.kafka(SERVERS, "t", value="raw"), Text, "the type has no attribute value"),
-        (lambda: tw.kafka(SERVERS, "t", value="text"), Text, "nothing of a record becomes key"),
-        (lambda: tw.kafka(SERVERS, "t", record="offset"), Raw, "the type has no attribute offset"),
-        (lambda: tw.kafka(SERVERS, "t", key="value"), Text, "unknown encoding of a key 'value'"),
-        (lambda: tw.kafka(SERVERS, "t", value="avro"), Raw, "unknown encoding of a value 'avro'"),
+        (lambda: tw.kafka(SERVERS, "t", value="raw"), Text, "the tuple type has no matching attribute value"),
+        (lambda: tw.kafka(SERVERS, "t", value="text"), Text, "no part of a record supplies key"),
+        (lambda: tw.kafka(SERVERS, "t", record="offset"), Raw, "the tuple type has no matching attribute offset"),
+        (lambda: tw.kafka(SERVERS, "t", key="value"), Text, "unknown key encoding 'value'"),
+        (lambda: tw.kafka(SERVERS, "t", value="avro"), Raw, "unknown value encoding 'avro'"),
         (lambda: tw.kafka(SERVERS, "t", starting="first"), Raw, "unknown start 'first'"),
         (lambda: tw.kafka(SERVERS, "t", on_error="stop"), Raw, "unknown on_error 'stop'"),
-        (lambda: tw.kafka(SERVERS, "t", record="header"), Raw, "unknown part of a record 'header'"),
+        (lambda: tw.kafka(SERVERS, "t", record="header"), Raw, "unknown record attribute 'header'"),
         (lambda: tw.kafka("", "t"), Raw, "bad servers"),
         (lambda: tw.kafka(SERVERS, "t", options={"a": []}), Raw, "bad option a"),
         (lambda: tw.spark(""), Raw, "bad format"),
@@ -138,8 +138,8 @@ def test_bad_sources(make: Any, tuple_type: type[tw.Tuple], message: str) -> Non
     [
         (tw.kafka(SERVERS), "no topic"),
         (tw.kafka(SERVERS, "t", key="kee"), "kee"),
-        (tw.kafka(SERVERS, "t", value="raw"), "a raw value is one attribute"),
-        (tw.kafka(SERVERS, "t", starting="latest"), "a kafka sink reads nothing"),
+        (tw.kafka(SERVERS, "t", value="raw"), "a raw value holds a single attribute"),
+        (tw.kafka(SERVERS, "t", starting="latest"), "starting, on_error and record apply only to a kafka source"),
         (tw.spark("console"), "not a sink"),
     ],
 )
@@ -187,7 +187,7 @@ def test_exports_through_a_topic() -> None:
     (source,) = importing.graph().sources
     assert isinstance(source.endpoint, Kafka)
     assert (source.name, source.endpoint.topic) == ("lines.records", "other")
-    with pytest.raises(GraphError, match="bad name of an export"):
+    with pytest.raises(GraphError, match="bad export name"):
         tw.App("bad").imported("a/b", Text, via=tw.kafka(SERVERS))
-    with pytest.raises(GraphError, match="not a way to export"):
+    with pytest.raises(GraphError, match="via must be a Kafka topic"):
         tw.App("bad").imported("lines", Text, via="kafka")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.small import contents, thalweg
 from thalweg.cli.find_app import load_app
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.errors import GraphError, ThalwegError, TupleError
 from thalweg.explain import explain, explain_json
 from thalweg.ir.secret import Secret
@@ -100,7 +100,7 @@ def test_a_secret_is_no_attribute(app: Path) -> None:
 def test_its_file_must_be_there(app: Path) -> None:
     with pytest.raises(GraphError, match="parameter word: its file cannot be read: No such file"):
         load_app(str(app), {"word": "@nowhere.txt"})
-    with pytest.raises(GraphError, match="parameter word: another type") as error:
+    with pytest.raises(GraphError, match="parameter word: wrong type") as error:
         load_app(str(app), {"word": 12345678})
     assert "12345678" not in str(error.value)
 

@@ -107,6 +107,6 @@ def test_one_that_cannot_be_loaded_says_why(folder: Path) -> None:
 
 def test_two_of_one_name_are_refused(folder: Path) -> None:
     install(folder, "other-rates", "rates = thalweg_rates_module:count_by", {})
-    with pytest.raises(ToolkitError, match="two packages have a toolkit rates") as error:
+    with pytest.raises(ToolkitError, match="two packages provide a toolkit rates") as error:
         _ = tw.toolkits.rates
     assert error.value.found == "other-rates 1.2, thalweg-rates 1.2"

@@ -144,10 +144,10 @@ MISTAKES: list[tuple[Any, str, str | None, str | None]] = [
     # what, message, found, hint
     (clash_in_a_subclass, "tuple type Twice has name twice", "name of Named and of Twice", None),
     (clash_of_two_bases, "tuple type Clash has name twice", "name of Named and of Other", None),
-    (lambda: tw.concat("Same", Named, Named), "concat takes different tuple types", "Named, Named", None),
-    (lambda: tw.concat("None"), "concat takes different tuple types", "none", None),
+    (lambda: tw.concat("Same", Named, Named), "concat needs different tuple types", "Named, Named", None),
+    (lambda: tw.concat("None"), "concat needs different tuple types", "none", None),
     (lambda: tw.concat("Of", Named, dict), "not a tuple type", "<class 'dict'>", None),  # type: ignore[arg-type]
-    (lambda: tw.concat("Up", Named, Event), "Up cannot be made of these", None, None),
+    (lambda: tw.concat("Up", Named, Event), "Up cannot be made from these types", None, None),
     (of_itself, "tuple type Node: name 'Node' is not defined", None, None),
     (without_attributes, "attribute nothing of Holder has an unknown type", "Nothing", None),
     (lambda: annotated(complex), "attribute a of Wrong has an unknown type", "complex", None),
@@ -155,7 +155,7 @@ MISTAKES: list[tuple[Any, str, str | None, str | None]] = [
     (lambda: annotated(set[int]), "has an unknown type", "set[int]", "list[T] holds several"),
     (lambda: annotated(dict[str, int]), "has an unknown type", "dict[str, int]", "in a tw.Tuple of their own"),
     (lambda: annotated(tuple[int, str]), "has an unknown type", "tuple[int, str]", "list[T]"),
-    (lambda: annotated(int | str), "has an unknown type", "int | str", "only None may stand beside it"),
+    (lambda: annotated(int | str), "has an unknown type", "int | str", "only None is allowed in addition"),
     (lambda: annotated(int | str | None), "has an unknown type", "int | str | None", "only None"),
     (lambda: annotated(list[complex | None]), "has an unknown type", "complex", None),
     (lambda: annotated(None), "has an unknown type", "NoneType", None),

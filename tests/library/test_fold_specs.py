@@ -45,9 +45,9 @@ def test_a_fold_without_one_of_its_parts_fails_with_its_name(part: str) -> None:
 
 
 def test_a_constructor_is_called_as_its_fold_and_has_a_docstring() -> None:
-    with pytest.raises(InternalError, match="the fold total: its constructor is called total"):
+    with pytest.raises(InternalError, match="the fold total: its constructor must be named total"):
         Composed("total", agg_sum)
-    with pytest.raises(InternalError, match=r"the fold <lambda>: .* has a docstring"):
+    with pytest.raises(InternalError, match=r"the fold <lambda>: .* have a docstring"):
         Composed("<lambda>", lambda: agg.count())
 
 
@@ -92,7 +92,7 @@ def test_windows_act_as_they_say(kind: type[Window]) -> None:
 
 # All folds over all windows.
 
-MORE: dict[str, agg.Aggregate] = {
+MORE: dict[str, agg.AggregateExpr] = {
     "quantile": agg.quantile("y", 0.3),
     "median": agg.median("x"),
     "argmin": agg.argmin("x", "n"),

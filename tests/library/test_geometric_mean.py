@@ -87,4 +87,4 @@ def test_missing_values_are_refused_when_the_graph_is_built() -> None:
     maybe = tw.App("maybe").source(tw.files("maybe"), Maybe)
     with pytest.raises(tw.ThalwegError, match=r"agg\.geometric_mean of") as error:
         maybe.aggregate(window.running(), m=agg.geometric_mean("x"))
-    assert "take the missing values out before" in str(error.value)
+    assert "remove missing values first" in str(error.value)

@@ -139,5 +139,5 @@ def test_other_tables_need_an_exchange() -> None:
 
 
 def test_loads_of_other_buckets_are_refused() -> None:
-    with pytest.raises(PlanError, match="another number of buckets"):
+    with pytest.raises(PlanError, match="a different number of buckets"):
         make_plan(bargains(), degree=2, buckets=3, balance=True, profile=Profile(Loads(2, 1, {})))

@@ -37,7 +37,7 @@ def test_groups_as_text(text: str) -> None:
 
 
 def test_groups_that_cannot_be() -> None:
-    with pytest.raises(PlanError, match="trades stands in two groups"):
+    with pytest.raises(PlanError, match="trades is in two groups"):
         make_plan(bargains(), fuse="ticks trades; trades quotes")
     with pytest.raises(PlanError, match="unknown fusion") as error:
         make_plan(bargains(), fuse="ticks trads; vwap")

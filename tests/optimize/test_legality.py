@@ -33,21 +33,21 @@ bargains group=1
 ALONE = PLAN.replace(" group=1", "")
 
 BROKEN: list[tuple[str, str, str, str]] = [
-    ("state_is_routed", "bargains.join degree=2", "bargains.join", "bargains.join keeps state and has no degree"),
+    ("state_is_routed", "bargains.join degree=2", "bargains.join", "bargains.join keeps state but has no degree"),
     ("state_is_routed", "vwap degree=2", "vwap degree=2 key=price", "vwap is routed by price, which is not a part"),
     ("routes_can_be", "bargains group=1\n", "bargains group=1\nout degree=1\n", "the sink out has a degree"),
     ("routes_can_be", "ticks degree=2", "ticks degree=2 key=symbol", "ticks is routed by symbol, which its tuples do"),
     ("routes_can_be", "bargains group=1", "bargains degree=2 key=nothing", "bargains is routed by nothing, which its"),
     ("numbers_fit", "buckets=2", "buckets=1", "1 buckets are too few for 2 channels"),
     ("numbers_fit", "frame_rows=64", "frame_rows=0", "frames need at least one row"),
-    ("tables_fit", "trades group=0", "trades degree=2 table=01", "trades has a table, and no state with a key"),
-    ("tables_fit", "vwap degree=2", "vwap degree=2 table=011", "has 3 buckets, and the plan 2"),
-    ("tables_fit", "vwap degree=2", "vwap degree=2 table=02", "names the channel 2, and its degree is 2"),
-    ("tables_fit", "vwap degree=2", "vwap degree=open table=01", "vwap has a table, and its degree is open"),
+    ("tables_fit", "trades group=0", "trades degree=2 table=01", "trades has a table, but no state with a key"),
+    ("tables_fit", "vwap degree=2", "vwap degree=2 table=011", "has 3 buckets, but the plan has 2"),
+    ("tables_fit", "vwap degree=2", "vwap degree=2 table=02", "names the channel 2, but its degree is 2"),
+    ("tables_fit", "vwap degree=2", "vwap degree=open table=01", "vwap has a table, but its degree is open"),
     ("engines_can_run_it", "trades group=0", "trades group=0 host=h1", "no engine can place trades on a host"),
-    ("engines_can_run_it", "trades group=0", "trades group=0 ports=0", "no engine runs threaded ports, as of trades"),
+    ("engines_can_run_it", "trades group=0", "trades group=0 ports=0", "runs threaded ports, like those of trades"),
     ("groups_are_pes", "bargains.join degree=2 group=1", "bargains.join degree=2", "vwap and bargains.filter are in"),
-    ("groups_are_pes", "trades group=0", "trades group=1", "trades and vwap are in group 1 and cannot share a PE"),
+    ("groups_are_pes", "trades group=0", "trades group=1", "trades and vwap are in group 1 but cannot share a PE"),
     ("groups_are_pes", "bargains group=1\n", "bargains group=1\nout group=1\n", "the sink out has a group"),
     (
         "routes_are_kept",
@@ -132,7 +132,7 @@ four degree=2
                 "operator": "one",
                 "expected": "a PE of its own, because of .isolate()",
                 "found": "its PE is one two three",
-                "hint": "all sources share the first PE; others are alone in their PE without a group",
+                "hint": "all sources share the first PE; another operator has its own PE if it is in no group",
             },
         ),
         (
@@ -155,7 +155,7 @@ four degree=2
             "asked_degree_is_kept",
             "four degree=2",
             "four degree=3",
-            {"message": "four has another degree than the application asks for", "expected": "degree=2"},
+            {"message": "four has a different degree than the application requests", "expected": "degree=2"},
         ),
     ],
 )
@@ -176,7 +176,7 @@ def test_what_the_application_asks_for_holds_in_a_given_plan(
 
 def test_an_asked_degree_holds_against_degrees_by_name() -> None:
     assert make_plan(hinted(), degree={}).decisions["four"].degree == 2
-    with pytest.raises(HintError, match="four has another degree"):
+    with pytest.raises(HintError, match="four has a different degree"):
         make_plan(hinted(), degree={"four": 3})
 
 
@@ -221,7 +221,7 @@ class _Spoiling:
     ("one", "message"),
     [
         (_Failing(), "the pass failing failed: ZeroDivisionError('by hand')"),
-        (_Spoiling(), "the pass spoiling made an illegal plan: 1 buckets are too few for 2 channels"),
+        (_Spoiling(), "the pass spoiling produced an illegal plan: 1 buckets are too few for 2 channels"),
     ],
 )
 def test_the_driver_names_the_pass_that_failed(one: Pass, message: str) -> None:

@@ -107,7 +107,7 @@ def above(least: int) -> Callable[[list[int]], int]:
     return lambda values: sum(v > least for v in values)
 
 
-WIDER: Mapping[str, tuple[agg.Aggregate, ...]] = {
+WIDER: Mapping[str, tuple[agg.AggregateExpr, ...]] = {
     "i": (
         *folds.aggregates(INT).values(),
         *(agg.distinct("k"), agg.argmax("x", "n"), agg.count(), agg.apply(len, "s", int)),
@@ -379,7 +379,9 @@ def _with_policy(
         case "custom":
             return stream.custom(chosen, Base, by=over[3], state={}, on_error=policy, name=name)
     field, failing = chosen
-    others: Mapping[str, agg.Aggregate] = pool.KEY_AGGREGATES if what == "kernel" else {f: WIDER[f][-1] for f in WIDER}
+    others: Mapping[str, agg.AggregateExpr] = (
+        pool.KEY_AGGREGATES if what == "kernel" else {f: WIDER[f][-1] for f in WIDER}
+    )
     fields: dict[str, Any] = {**others, field: failing}
     return _marked(stream, over[0], name).aggregate(_window(*over), on_error=policy, name=name, **fields)
 

@@ -49,13 +49,13 @@ def can_fail(spec: FoldSpec, kind: AttributeType) -> bool:
     return False
 
 
-def type_of(aggregate: agg.Aggregate) -> AttributeType:
+def type_of(aggregate: agg.AggregateExpr) -> AttributeType:
     return FoldTable(Base.tuple_type, Where(__file__, 1)).resolve(aggregate).type
 
 
-def _made(result: AttributeType, *, failing: bool, kernel: bool) -> dict[str, agg.Aggregate]:
+def _made(result: AttributeType, *, failing: bool, kernel: bool) -> dict[str, agg.AggregateExpr]:
     """By name: the aggregates with such a result."""
-    found: dict[str, agg.Aggregate] = {}
+    found: dict[str, agg.AggregateExpr] = {}
     for spec in FOLDS.values():
         if list(inspect.signature(spec.constructor).parameters) != ["argument"] or (kernel and spec.kernel is None):
             continue
@@ -70,11 +70,11 @@ def _made(result: AttributeType, *, failing: bool, kernel: bool) -> dict[str, ag
     return {name: made for name, made in found.items() if type_of(made) == result}
 
 
-def aggregates(result: AttributeType, *, kernel: bool = False) -> dict[str, agg.Aggregate]:
+def aggregates(result: AttributeType, *, kernel: bool = False) -> dict[str, agg.AggregateExpr]:
     """The aggregates that do not fail, with a result of this type."""
     return _made(result, failing=False, kernel=kernel)
 
 
-def failing_aggregates(result: AttributeType) -> dict[str, agg.Aggregate]:
+def failing_aggregates(result: AttributeType) -> dict[str, agg.AggregateExpr]:
     """Aggregates that fail at some tuples."""
     return _made(result, failing=True, kernel=False)

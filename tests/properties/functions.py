@@ -315,7 +315,7 @@ SPLITS: dict[str, RowFunction] = {
 
 # Aggregates by the type of their result. `n` keeps to the small ones.
 
-SMALL_AGGREGATES: dict[str, agg.Aggregate] = {
+SMALL_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "count": agg.count(),
     "sum_n": agg.sum("n"),
     "last_n": agg.last("n"),
@@ -324,7 +324,7 @@ SMALL_AGGREGATES: dict[str, agg.Aggregate] = {
     "flags": agg.sum(lambda t: 1 if t.b else 0),
     "combined_small": agg.sum("n") - agg.count() * 2,
 }
-INT_AGGREGATES: dict[str, agg.Aggregate] = {
+INT_AGGREGATES: dict[str, agg.AggregateExpr] = {
     **SMALL_AGGREGATES,
     "min_i": agg.min("i"),
     "max_i": agg.max("i"),
@@ -334,7 +334,7 @@ INT_AGGREGATES: dict[str, agg.Aggregate] = {
     "sum_modulo": agg.sum(lambda t: t.i % 1000),
     "combined_int": 1 - agg.min("n") + agg.sum(lambda t: t.n * 2),
 }
-FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
+FLOAT_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "sum_x": agg.sum("x"),
     "sum_y": agg.sum("y"),
     "mean_x": agg.mean("x"),
@@ -359,7 +359,7 @@ FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
     "max_abs": agg.max(lambda t: abs(t.y)),
     "min_int_and_float": agg.min(lambda t: t.x - t.i),
 }
-TEXT_AGGREGATES: dict[str, agg.Aggregate] = {
+TEXT_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "any_k": agg.any("k"),
     "any_s": agg.any("s"),
     "first_k": agg.first("k"),
@@ -368,7 +368,7 @@ TEXT_AGGREGATES: dict[str, agg.Aggregate] = {
     "min_s": agg.min("s"),
     "max_k": agg.max("k"),
 }
-FLAG_AGGREGATES: dict[str, agg.Aggregate] = {
+FLAG_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "any_b": agg.any("b"),
     "first_b": agg.first("b"),
     "first_test": agg.first(lambda t: t.x > t.y),
@@ -484,11 +484,11 @@ FAILING_SPLITS: dict[str, RowFunction] = {
     "not_an_int": lambda t: True if t.n == 2 else abs(t.n) % 3,
     "negative": lambda t: t.n - 1 if t.n < 2 else 0,
 }
-FAILING_INT_AGGREGATES: dict[str, agg.Aggregate] = {
+FAILING_INT_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "overflowing_sum": agg.sum("i"),
     "overflowing_combination": agg.max("i") + agg.count(),
 }
-FAILING_FLOAT_AGGREGATES: dict[str, agg.Aggregate] = {
+FAILING_FLOAT_AGGREGATES: dict[str, agg.AggregateExpr] = {
     "zero_sum": agg.sum("x") / agg.sum("n"),
     "zero_sum_float": agg.sum("x") / agg.sum("y"),
     "failing_argument": agg.sum(lambda t: t.x / t.y),

@@ -14,7 +14,7 @@ import numpy as np
 
 from thalweg.engine.local.codec import dumps, loads
 from thalweg.engine.local.gather import Gather
-from thalweg.engine.local.messages import DRIVER, Begin, Done, Go, Load, Part, Sent
+from thalweg.engine.local.messages import DRIVER, Begin, Delivery, Done, Go, Load, Sent
 from thalweg.engine.local.worker import Worker
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.ordering.mergers import Unordered
@@ -77,13 +77,15 @@ class Interleaved:
         receiver = link[1]
         message = self.links[link].popleft()
         if receiver == DRIVER:
-            assert isinstance(message, Part | Done)
+            assert isinstance(message, Delivery | Done)
             self._send(DRIVER, gather.receive(message))
         else:
             self._send(receiver, self.workers[receiver].receive(message))  # type: ignore[arg-type]
 
     def _on_the_way(self) -> int:
-        parts = [m for (_, to), waiting in self.links.items() if to != DRIVER for m in waiting if isinstance(m, Part)]
+        parts = [
+            m for (_, to), waiting in self.links.items() if to != DRIVER for m in waiting if isinstance(m, Delivery)
+        ]
         return sum(len(frame) for part in parts for frame in part.frames.values())
 
 

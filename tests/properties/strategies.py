@@ -56,7 +56,7 @@ INT_AGGREGATES = folds.aggregates(INT, kernel=True) | pool.INT_AGGREGATES
 FLOAT_AGGREGATES = folds.aggregates(FLOAT, kernel=True) | pool.FLOAT_AGGREGATES
 TEXT_AGGREGATES = folds.aggregates(STR, kernel=True) | pool.TEXT_AGGREGATES
 FLAG_AGGREGATES = folds.aggregates(BOOL, kernel=True) | pool.FLAG_AGGREGATES
-AGGREGATES: Mapping[str, agg.Aggregate] = (
+AGGREGATES: Mapping[str, agg.AggregateExpr] = (
     INT_AGGREGATES
     | FLOAT_AGGREGATES
     | TEXT_AGGREGATES

@@ -139,7 +139,7 @@ BATCHES: dict[str, tuple[str, RowFunction]] = {
 # Aggregates by the attribute that takes their result
 
 PICKS = {f"{kind}_{name}": getattr(agg, kind)(name) for kind in ("first", "last", "any") for name in NAMES}
-FOLDS: dict[str, agg.Aggregate] = {
+FOLDS: dict[str, agg.AggregateExpr] = {
     "count": agg.count(),
     "sum_n": agg.sum("n"),
     "sum_d": agg.sum("d"),

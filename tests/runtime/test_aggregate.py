@@ -19,7 +19,7 @@ from thalweg.ir.types import FLOAT, STR
 from thalweg.library.fold_spec import Monoid, same_value
 from thalweg.library.folds import FOLDS
 from thalweg.library.windows.tumbling import Tumbling
-from thalweg.runtime.aggregate import Groups, RowFolds, emitting, fold_frame, make_table
+from thalweg.runtime.aggregate import KeyGroups, RowFolds, emitting, fold_frame, make_table
 from thalweg.runtime.columns import Column, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.keys import keys_of
@@ -98,7 +98,7 @@ def _table(state: State, op: Aggregate) -> Table:
 
 def by_kernel(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> list[tuple[Any, ...]]:
     key = from_values([k for k, _ in rows], STR)
-    groups = Groups(op, state, keys_of([key], len(rows)), [key])
+    groups = KeyGroups(op, state, keys_of([key], len(rows)), [key])
     x = from_values([v for _, v in rows], FLOAT)
     folds = fold_frame(op, groups, [None if f.argument is None else x for f in op.folds])
     shown = emitting(op, groups)
@@ -111,7 +111,7 @@ def by_kernel(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> lis
 def by_rows(op: Aggregate, state: State, rows: list[tuple[str, float]]) -> list[tuple[Any, ...]]:
     key = from_values([k for k, _ in rows], STR)
     keys = keys_of([key], len(rows))
-    groups = Groups(op, state, keys, [key])
+    groups = KeyGroups(op, state, keys, [key])
     folds = RowFolds(op, groups)
     found = []
     for code, (k, value) in zip(keys.codes.tolist(), rows, strict=True):

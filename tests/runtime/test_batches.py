@@ -16,7 +16,7 @@ import thalweg as tw
 from tests.values import BERLIN, EAST, VALUES, Point
 from thalweg import testing
 from thalweg.errors import TupleError, Where
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical_form import canonical
 from thalweg.ir.operators import Function, MapBatches, StreamRef
 from thalweg.ir.types import DATETIME, DECIMAL, AttributeType, TupleType, list_of, optional
 from thalweg.runtime import batches
@@ -80,7 +80,7 @@ def test_every_type(kind: AttributeType, library: str) -> None:
     assert repr(applied(lambda table: table, library, kind, held)) == repr(became), "the same among others"
     assert repr(applied(lambda table: table, library, kind, held[::-1])) == repr(became[::-1])
     for value in refused:
-        with pytest.raises(TypeError, match=r"^a: expected (a value that .* holds|datetimes that all have)"):
+        with pytest.raises(TypeError, match=r"^a: expected (a value that fits .*|datetimes that all have)"):
             applied(lambda table: table, library, kind, [*held, value])
 
 
@@ -131,7 +131,7 @@ def test_a_run_gives_what_the_reference_gives(library: str) -> None:
 
 def test_a_value_that_no_batch_holds_fails_its_tuple() -> None:
     bad = Deal(4, Decimal("NaN"), PLAIN, None, Point(0.5, []))
-    with pytest.raises(TupleError, match=r"price: expected a value that decimal128\(38, 18\) holds") as caught:
+    with pytest.raises(TupleError, match=r"price: expected a value that fits decimal128\(38, 18\)") as caught:
         testing.run(deals("arrow"), {"deals": [*DEALS, bad]})
     assert "n=4" in str(caught.value.found)
     assert len(testing.run(deals("arrow", "skip"), {"deals": [*DEALS, bad, *DEALS]})["out"]) == 6

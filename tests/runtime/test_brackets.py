@@ -13,7 +13,7 @@ import pytest
 
 import thalweg as tw
 from tests.waiting import PATIENCE_S
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.brackets import Stack, Timer
 from thalweg.runtime.columns import to_list

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge, slices
+from thalweg.runtime.merge_frames import merge, slices
 
 KEY = st.tuples(st.integers(0, 6), st.integers(0, 2), st.integers(0, 2))
 

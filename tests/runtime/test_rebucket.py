@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import CheckpointError
-from thalweg.runtime.describe_bucket import Part
+from thalweg.runtime.describe_bucket import OperatorPart
 from thalweg.runtime.keys import buckets_of
 from thalweg.runtime.rebucket import rebucket
 from thalweg.runtime.records import StoredEntry, pack_entries, unpack_entries
@@ -21,8 +21,8 @@ KEYS = {
 }
 
 
-def table(keys: pa.Array, **columns: pa.Array) -> Part:
-    return Part("op", write_batch(pa.RecordBatch.from_pydict({"key": keys, **columns})))
+def table(keys: pa.Array, **columns: pa.Array) -> OperatorPart:
+    return OperatorPart("op", write_batch(pa.RecordBatch.from_pydict({"key": keys, **columns})))
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -36,7 +36,7 @@ def test_tables(kind: str, buckets: int) -> None:
         table(keys[4:], total=pa.array([float("inf"), 4.0]), held=lists[4:]),
     ]
     before = [row for part in parts for row in part.table().to_pylist()]  # type: ignore[union-attr]
-    found = {bucket: Part("op", data).table() for bucket, data in rebucket("op", parts, buckets).items()}
+    found = {bucket: OperatorPart("op", data).table() for bucket, data in rebucket("op", parts, buckets).items()}
     rows = [row for part in found.values() if part is not None for row in part.to_pylist()]
     assert sorted(map(repr, rows)) == sorted(map(repr, before))
     for bucket, part in found.items():
@@ -48,7 +48,11 @@ def test_tables(kind: str, buckets: int) -> None:
 def test_objects_are_not_looked_into(kind: str) -> None:
     """Also entries that classes of different versions wrote come together in a bucket."""
     entries = [StoredEntry(key, 1 + n % 2, b"no pickle %d" % n) for n, key in enumerate(KEYS[kind].to_pylist())]
-    parts = [Part("op", pack_entries(entries[:2])), Part("op", pack_entries([])), Part("op", pack_entries(entries[2:]))]
+    parts = [
+        OperatorPart("op", pack_entries(entries[:2])),
+        OperatorPart("op", pack_entries([])),
+        OperatorPart("op", pack_entries(entries[2:])),
+    ]
     assert unpack_entries(rebucket("op", parts, 1)[0]) == entries
     found = {bucket: unpack_entries(data) for bucket, data in rebucket("op", parts, 3).items()}
     assert sorted(map(repr, (e for held in found.values() for e in held))) == sorted(map(repr, entries))
@@ -59,22 +63,26 @@ def test_objects_are_not_looked_into(kind: str) -> None:
 def test_what_some_keys_lack_is_dropped() -> None:
     """A join stored more of its tuples after a restart with another program: no program can use it for all keys."""
     parts = [table(pa.array(["a"]), x=pa.array([1.0])), table(pa.array(["b"]), x=pa.array([2.0]), y=pa.array([3]))]
-    assert Part("op", rebucket("op", parts, 1)[0]).table().schema.names == ["key", "x"]  # type: ignore[union-attr]
+    assert OperatorPart("op", rebucket("op", parts, 1)[0]).table().schema.names == ["key", "x"]  # type: ignore[union-attr]
 
 
 def test_no_state_is_no_bucket() -> None:
     assert rebucket("op", [], 4) == {}
     assert rebucket("op", [table(pa.nulls(0)), table(pa.nulls(0))], 4) == {}
-    assert rebucket("op", [Part("op", pack_entries([]))], 4) == {}
+    assert rebucket("op", [OperatorPart("op", pack_entries([]))], 4) == {}
 
 
 def test_refusals() -> None:
     twice = [table(pa.array(["a"])), table(pa.array(["a", "b"]))]
     with pytest.raises(CheckpointError, match="a key has state in two places"):
         rebucket("op", twice, 2)
-    objects = Part("op", pack_entries([StoredEntry("a", 1, b"")]))
+    objects = OperatorPart("op", pack_entries([StoredEntry("a", 1, b"")]))
     with pytest.raises(CheckpointError, match="a key has state in two places"):
         rebucket("op", [objects, objects], 2)
-    for strange in ([Part("op", b"something else")], [Part("op", pickle.dumps({"a": 1}))], [objects, twice[0]]):
-        with pytest.raises(CheckpointError, match="a form that this version does not know"):
+    for strange in (
+        [OperatorPart("op", b"something else")],
+        [OperatorPart("op", pickle.dumps({"a": 1}))],
+        [objects, twice[0]],
+    ):
+        with pytest.raises(CheckpointError, match="a format that this version does not support"):
             rebucket("op", strange, 2)

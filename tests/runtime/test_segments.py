@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.runtime.segments import accumulate, accumulate_backward, group_order, ranges
+from thalweg.runtime.left_folds import accumulate, accumulate_backward, group_order, ranges
 from thalweg.verify.compare import first_difference
 
 FLOATS = st.sampled_from((0.1, 0.2, 0.3, 1e16, -1e16, 1 / 3, -0.0, float("inf"), 5e-324))

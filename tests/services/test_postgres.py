@@ -213,11 +213,11 @@ def test_a_server_that_stays_away(postgres: Postgres, table: str, tmp_path: Path
 def test_a_server_that_refuses(postgres: Postgres, table: str) -> None:
     """What will not change is not tried again, and neither the password nor the connection string is said."""
     wrong = postgres.dsn.replace(PASSWORD, "wrong-horse-battery")
-    with pytest.raises(OutputError, match="refuses the claim of a table") as failure:
+    with pytest.raises(OutputError, match="rejected the claim on a table") as failure:
         run(app_of(wrong, table))
     assert 'password authentication failed for user "writer"' in str(failure.value.found)
     assert "horse" not in str(failure.value)
-    with pytest.raises(OutputError, match="refuses the claim") as failure:
+    with pytest.raises(OutputError, match="rejected the claim") as failure:
         run(app_of(postgres.dsn, f"nowhere.{table}"))
     assert 'schema "nowhere" does not exist' in str(failure.value.found)
 
@@ -353,7 +353,7 @@ def test_rows_of_others_are_never_deleted(postgres: Postgres, table: str) -> Non
     run(app_of(postgres.dsn, table, 20))
     with pytest.raises(CheckpointError, match="another run") as failure:
         run(app_of(postgres.dsn, table, 20), overwrite=True)
-    assert "Thalweg did not make it" in str(failure.value.hint)
+    assert "Thalweg did not create it" in str(failure.value.hint)
     assert rows(postgres, table) == [(-1, "mine"), *WANTED[:20]]
 
 
@@ -361,7 +361,7 @@ MISFITS = {
     "i integer, s text": "i is integer, expected bigint or numeric",
     "i bigint": "s is missing",
     "i bigint, s varchar(3)": r"s is character varying\(3\), expected text or character varying",
-    "i bigint, s text, more int NOT NULL": "more needs a value, and no attribute has this name",
+    "i bigint, s text, more int NOT NULL": "more requires a value, but no attribute has this name",
 }
 
 
@@ -388,7 +388,7 @@ def test_a_table_that_is_not_there(postgres: Postgres, table: str, tmp_path: Pat
     with pytest.raises(Stop):
         run(app, tmp_path, stop)
     postgres.query(f"DROP TABLE {table}")
-    with pytest.raises(OutputError, match=f"the table of this run has vanished: {table}"):
+    with pytest.raises(OutputError, match=f"the table of this run no longer exists: {table}"):
         run(app, tmp_path)
 
 

@@ -53,7 +53,11 @@ def test_a_tuple_that_kills_its_worker(tmp_path: Path, expected: dict[str, bytes
     for poison, message, found in (
         ("{35: os._exit}", "a Python worker died", "in PE "),
         ("{35: ctypes.string_at}", "a Python worker died", "Segmentation fault, in PE "),
-        ("{35: lambda _: time.sleep(3600)}", "a Python worker said nothing for too long and was ended", "in PE "),
+        (
+            "{35: lambda _: time.sleep(3600)}",
+            "a Python worker did not respond for too long and was terminated",
+            "in PE ",
+        ),
     ):
         change = (FUNCTION, POISONED.replace("{}", poison))
         conf = {f"spark.sql.execution.pyspark.udf.{k}": v for k, v in LIMIT.items()} if "sleep" in poison else {}

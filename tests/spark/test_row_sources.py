@@ -21,7 +21,8 @@ from tests.test_docs import block
 from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
 from thalweg.endpoints.kafka import Kafka
-from thalweg.engine.spark import run, table
+from thalweg.engine.spark import run
+from thalweg.engine.spark import stream_dataframe as table
 from thalweg.engine.spark.connectors import package, with_packages
 from thalweg.engine.spark.row_schema import spark_schema
 from thalweg.engine.storage.checkpoint import Checkpoint
@@ -122,7 +123,7 @@ def test_a_query_that_somebody_stops_has_not_ended(spark: SparkSession, tmp_path
     assert spark.conf.get("spark.sql.streaming.noDataProgressEventInterval") == said, "the user's session"
     if running.failure is not None:
         assert isinstance(running.failure, InputError), running.failure
-        assert running.failure.found == "somebody stopped its query"
+        assert running.failure.found == "its query was stopped"
         assert not Checkpoint(checkpoint).log.has_end
         running = app.start(spark, checkpoint=checkpoint, follow=False)
     result = running.result()
@@ -239,7 +240,7 @@ def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: P
 
     wrong = failure(tw.from_dataframe(frame), Wrong)
     assert wrong.operator == "rows"
-    assert wrong.message == "the column value of the DataFrame has another type"
+    assert wrong.message == "the column value of the DataFrame has the wrong type"
     assert (wrong.expected, wrong.found) == ("value: str", "value: bigint")
     assert wrong.where.file == __file__
     missing = failure(tw.spark("rate"), Missing)

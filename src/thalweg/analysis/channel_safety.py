@@ -1,4 +1,4 @@
-"""Which operators may run in several channels at all, by the paper's rules or by Thalweg's."""
+"""Which operators may run in several channels, by the paper's rules or by Thalweg's."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`most`: how many tuples an operator may make of one (None: any number, told apart by sub-positions). `fans`:
-    regions may part and meet inside. `blocks`: every source is read in parallel, in blocks of consecutive positions;
-    else only one that declares how it is partitioned. `again`: behind a sequential operator tuples are split again for
-    operators without state, although they would be as well off where they are."""
+    """`most`: the maximum number of tuples that an operator may emit for one (None: any number, distinguished by
+    sub-positions). `fans`: streams may branch and reconverge inside a region. `blocks`: every source is read in
+    parallel, in blocks of consecutive positions; otherwise only a source that declares how it is partitioned. `again`:
+    after a sequential operator, tuples are split again for operators without state, although they could stay where
+    they are."""
 
     name: str
     most: int | None
@@ -38,24 +39,24 @@ def rules_of(name: str) -> Rules:
 
 
 def refusal(graph: LogicalGraph, operator: Operator, rules: Rules) -> Reason | None:
-    """Why an operator must run in one channel; None: it need not."""
+    """Why an operator must run in one channel; None: it may run in several."""
     hint = graph.hints.get(operator.name)
     facts = facts_of(graph)[operator.name]
     if hint is not None and hint.sequential:
         return Reason("declared sequential", hint.where)
     match operator:
         case Sink():
-            return Reason("a sink takes all tuples", operator.where)
+            return Reason("a sink receives all tuples", operator.where)
         case Feedback():
-            return Reason("what is fed back comes in one channel", operator.where)
+            return Reason("tuples that are fed back arrive in one channel", operator.where)
         case Source(partition_by=key) if not rules.blocks and not key:
-            return Reason("declares no key by which it is partitioned", operator.where)
+            return Reason("declares no partitioning key", operator.where)
     many = None if isinstance(operator, Source) else _of_selectivity(facts, rules)
     if (kept := _of_state(facts)) is not None:
         return kept
-    if operator.key == ():  # what keeps nothing, and has none of these, has no key: see `settled`
+    if operator.key == ():  # an operator without state and without all of these has no key: see `settled`
         return Reason(
-            "keeps nothing, but marks, the end or a state in the checkpoint are for one channel", operator.where
+            "keeps no state, but marks, the end or a state in the checkpoint require one channel", operator.where
         )
     return many or (None if rules.fans else _of_fans(graph, operator))
 
@@ -74,15 +75,15 @@ def _of_selectivity(facts: Facts, rules: Rules) -> Reason | None:
         return None
     for one in facts.selectivity:
         if not one.known or one.most is None or one.most > rules.most:
-            return Reason(f"may make several tuples of one: {one.because.text}", one.because.where)
+            return Reason(f"may emit several tuples for one: {one.because.text}", one.because.where)
     return None
 
 
 def _of_fans(graph: LogicalGraph, operator: Operator) -> Reason | None:
     before = len(operator.inputs)
-    behind = sum(len(graph.consumers[StreamRef(operator.name, port)]) for port in range(len(operator.outputs)))
+    after = sum(len(graph.consumers[StreamRef(operator.name, port)]) for port in range(len(operator.outputs)))
     if before > 1:
         return Reason(f"has {before} predecessors", operator.where)
-    if behind > 1:
-        return Reason(f"has {behind} successors", operator.where)
+    if after > 1:
+        return Reason(f"has {after} successors", operator.where)
     return None

@@ -1,4 +1,4 @@
-"""Order on every edge of a plan: what is needed, what is kept, and what is paid for it."""
+"""Order on every edge of a plan: the order that is needed, the order that is kept, and the price paid for it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from thalweg.ir.regions import NONE, NUMBERS_AND_PULSES
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A stream on its way to one input port."""
+    """A stream and one input port that consumes it."""
 
     stream: StreamRef
     operator: str
     port: int
     needed: str
     kept: str
-    merge: str  # the strategy by which channels are merged; NONE: they are not
+    merge: str  # the strategy by which channels are merged; NONE: no merge
 
     @property
     def paid(self) -> str:
@@ -49,7 +49,7 @@ def _edges(plan: Plan) -> list[Edge]:
 
 
 def _needed(plan: Plan, operator: Operator, port: int) -> str:
-    """The order that an input port needs: its own, or what passes through it to state in the same PE."""
+    """The order that an input port needs: for its own operator, or for downstream state in the same PE."""
     own, graph = needed(plan.graph, operator, port), plan.graph
     if own != NOTHING or isinstance(operator, Sink):
         return own
@@ -63,7 +63,7 @@ def _needed(plan: Plan, operator: Operator, port: int) -> str:
 
 
 def _stateful_mates(plan: Plan) -> Mapping[tuple[int, int], int]:
-    """The operators with state in each PE, as `LogicalGraph.reach` has them."""
+    """The operators with state in each PE, as bits like those of `LogicalGraph.reach`."""
     made: dict[tuple[int, int], int] = {}
     for operator in plan.graph.stateful:
         place = layout(plan).place[operator.name]
@@ -77,12 +77,12 @@ def _kept_and_merged(plan: Plan, operator: Operator, port: int, part: Route) -> 
     if (plan.channels == 1 and not plan.is_open) or part == TO_FIRST:
         return "all, in one channel", NONE
     if not isinstance(operator, Sink) and layout(plan).wire_of[operator.name, port].route == STAY:
-        return "each channel's own", NONE
-    return "each channel's own", merge_strategy(plan, operator, port)
+        return "within each channel", NONE
+    return "within each channel", merge_strategy(plan, operator, port)
 
 
 def merge_strategy(plan: Plan, operator: Operator, port: int) -> str:
-    """How the tuples of several channels are merged in front of an input port."""
+    """How the tuples of several channels are merged before an input port."""
     if _needed(plan, operator, port) == NOTHING:
         return NONE
     return (

@@ -1,4 +1,4 @@
-"""`facts_of`: what is known of every operator of a graph, from its model, the user's code and declarations."""
+"""`facts_of`: the known facts about every operator of a graph, from its model, user code and declarations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from thalweg.analysis.apply_declarations import changed, with_declared
-from thalweg.analysis.program.notes import Copied, Found
-from thalweg.analysis.users import Followed, followed, tuple_types
+from thalweg.analysis.follow_user_code import Followed, followed, tuple_types
+from thalweg.analysis.program.notes import Copied, FollowResult
 from thalweg.ir.facts import (
     MUTATES_INPUT,
     NOT_STATELESS,
@@ -23,7 +23,7 @@ from thalweg.ir.facts import (
     Facts,
     Reason,
     Selectivity,
-    State,
+    StateFact,
 )
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operator_model import MANY, Bounds, Copies, Model, same
@@ -68,23 +68,23 @@ def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followe
 
 
 def _counts_by_code(main: Followed) -> bool:
-    """Whether only the user's code tells how many tuples it makes of one."""
+    """Whether only the user code determines how many tuples are emitted for one."""
     return not isinstance(main.code, UserFunction) or main.code.use == TUPLES
 
 
 def _with_code(operator: Operator, inputs: tuple[TupleType, ...], main: Followed | None) -> Model:
-    """The model, with what the user's code adds to it."""
+    """The model, with the facts that the user code adds to it."""
     model = operator.model(inputs)
     code = None if main is None else main.code
     if main is not None and isinstance(code, UserStateFunction | UserClass):
         return _submitting(operator, inputs, len(code.outputs), main.found)
     if main is None or not isinstance(code, UserFunction) or code.arguments != inputs:
         assert model is not None
-        return model  # what code does with anything but its tuple adds nothing
+        return model  # code that is not called with the tuple itself adds no facts
     own = (_named(main.notes.reads.get(0, set()), inputs[0]),)
     if code.use == TUPLES:
         copies = _copies(main.found.elements, 0, operator.outputs[0], inputs[0])
-        return Model("its code emits so many", (main.found.length,), ((copies,),), own)
+        return Model("the number that its code emits", (main.found.length,), ((copies,),), own)
     assert model is not None
     if code.use == TUPLE:
         copies = _copies(main.found.returned, 0, operator.outputs[0], inputs[0])
@@ -92,7 +92,7 @@ def _with_code(operator: Operator, inputs: tuple[TupleType, ...], main: Followed
     return replace(model, reads=own)
 
 
-def _submitting(operator: Operator, inputs: tuple[TupleType, ...], results: int, main: Found) -> Model:
+def _submitting(operator: Operator, inputs: tuple[TupleType, ...], results: int, main: FollowResult) -> Model:
     ports = range(results)
     counts: tuple[Bounds, ...] = tuple(main.counts.get(p, (0, 0)) if main.sure else MANY for p in ports)
     copies = tuple(
@@ -103,7 +103,7 @@ def _submitting(operator: Operator, inputs: tuple[TupleType, ...], results: int,
         for out in ports
     )
     own = tuple(_named(main.notes.reads.get(port, set()), kind) for port, kind in enumerate(inputs))
-    return Model("its code submits so many", counts, copies, own)
+    return Model("the number that its code submits", counts, copies, own)
 
 
 def _named(reads: set[str] | None, kind: TupleType) -> frozenset[str] | None:
@@ -111,7 +111,7 @@ def _named(reads: set[str] | None, kind: TupleType) -> frozenset[str] | None:
 
 
 def _copies(copied: Copied | None, port: int, output: TupleType, kind: TupleType) -> Copies:
-    """Only what keeps its type is unchanged. Of no tuple at all, everything holds."""
+    """Only attributes that keep their type count as unchanged. If no tuple is ever emitted, all of them do."""
     if copied is None:
         return same(output, kind)
     return {
@@ -125,23 +125,23 @@ def _sorted(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     return tuple(sorted(set(effects), key=lambda e: (e.kind, e.reason.where.file, e.reason.where.line, e.reason.text)))
 
 
-def _state(operator: Operator, main: Followed | None, effects: tuple[Effect, ...], model: Model) -> State:
+def _state(operator: Operator, main: Followed | None, effects: tuple[Effect, ...], model: Model) -> StateFact:
     by = operator.port_keys
     worst = next((e for kind in NOT_STATELESS for e in effects if e.kind == kind), None)
     contract = main.code.contract if main is not None and isinstance(main.code, UserFunction) else ""
     by_contract = bool(contract) and worst is not None and worst.kind == UNKNOWN_CALL
     if worst is not None and not by_contract:
-        return State(UNKNOWN, worst.reason, by)
+        return StateFact(UNKNOWN, worst.reason, by)
     if isinstance(operator, Sink):
-        return State(PARTITIONED, Reason(model.why, operator.where), ((),))
+        return StateFact(PARTITIONED, Reason(model.why, operator.where), ((),))
     if operator.key is None or (main is not None and _keeps_nothing(main.found)):
-        text = contract if by_contract else "keeps nothing from tuple to tuple"
-        return State(STATELESS, Reason(text, operator.where))
+        text = contract if by_contract else "keeps no state between tuples"
+        return StateFact(STATELESS, Reason(text, operator.where))
     own = main.notes.writes_state if main is not None else None
-    return State(PARTITIONED, own or Reason(f"{operator.kind} has a state", operator.where), by)
+    return StateFact(PARTITIONED, own or Reason(f"{operator.kind} has a state", operator.where), by)
 
 
-def _keeps_nothing(main: Found) -> bool:
+def _keeps_nothing(main: FollowResult) -> bool:
     return main.notes.writes_state is None and main.notes.reads_time is None
 
 
@@ -150,12 +150,12 @@ def _selectivity(operator: Operator, model: Model, sure: bool) -> tuple[Selectiv
     made: list[Selectivity] = []
     withheld = operator.on_error != "fail" and model.can_fail
     for least, most in model.counts:
-        why = f"{model.why}; what fails is withheld" if withheld and least else model.why
+        why = f"{model.why}; failed tuples are withheld" if withheld and least else model.why
         made.append(Selectivity(0 if withheld else least, most, Reason(why, operator.where), sure))
     if operator.mark_output is not None:
         made.append(Selectivity(0, 1, Reason("marks", operator.where)))
     if operator.dead_port is not None:
-        made.append(Selectivity(0, 1, Reason("what fails", operator.where)))
+        made.append(Selectivity(0, 1, Reason("failed tuples", operator.where)))
     return tuple(made)
 
 
@@ -170,7 +170,7 @@ def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...
 
 
 class _Changes:
-    """What operators change, or may change, of the objects that they hold: by object, to be found by who reads it."""
+    """The changes that operators make, or may make, to the objects that they hold, by object."""
 
     def __init__(self, codes: Mapping[str, list[Followed]]) -> None:
         self.codes = codes
@@ -183,8 +183,8 @@ class _Changes:
                         self.by_object.setdefault(id(place[0]), []).append(_Change(name, kind, place[1], reason))
 
     def seen_by(self, reader: str) -> list[Effect]:
-        """An operator that reads what another one changes depends on when that runs."""
-        found: dict[tuple[int, int], Effect] = {}  # by object and change: the first that is read of it
+        """The effects on an operator that reads what another one changes: it depends on when the other one runs."""
+        found: dict[tuple[int, int], Effect] = {}  # by object and change: the first read
         for one in self.codes[reader] if self.by_object else ():
             for (_, _, mine), (held, name) in one.notes.seen.items():
                 for key, change in self._visible(held, name):
@@ -195,7 +195,7 @@ class _Changes:
         return list(found.values())
 
     def _visible(self, held: object, name: str) -> Iterator[tuple[tuple[int, int], _Change]]:
-        """The changes that reading a place can see. A place without a name is anything of its object."""
+        """The changes that a read of a place can observe. A place without a name is any part of its object."""
         for index, change in enumerate(self.by_object.get(id(held), ())):
             if not name or not change.name or name == change.name:
                 yield (id(held), index), change
@@ -216,12 +216,12 @@ class _Changes:
 class _Change:
     operator: str
     kind: str
-    name: str  # of what of the object; none: anything of it
+    name: str  # the part of the object; empty: any part
     reason: Reason
 
 
 def _reachable(held: object) -> Mapping[int, object]:
-    """What can be got at from an object, by identity. What installed modules hold is not looked through."""
+    """All objects that are reachable from an object, by identity. The contents of installed modules are skipped."""
     seen: dict[int, object] = {}
     waiting: list[Any] = [held]
     while waiting and len(seen) < 100_000:

@@ -1,4 +1,4 @@
-"""The joints of a parallel region, and the strategy by which order is kept at them."""
+"""The joints of a parallel region, and the strategy that keeps order at them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from thalweg.ir.regions import (
 def joints(
     graph: LogicalGraph, names: tuple[str, ...], kind: str, key: tuple[str, ...] | None, place: Set[str], *, fresh: bool
 ) -> tuple[Joint, Joint]:
-    """How a region of these operators begins and ends. `place`: all operators that are in a region. `fresh`: a split
-    numbers the tuples anew; else numbers are positions, and some may be missing before the region begins."""
+    """The first and the last joint of a region of these operators. `place`: all operators that are in a region.
+    `fresh`: a split renumbers the tuples; otherwise numbers are positions, and some may be missing before the region
+    begins."""
     own = set(names)
     leaving = [
         (stream, consumer)
@@ -57,26 +58,26 @@ def _strategy(
     last: str,
     key: tuple[str, ...] | None,
 ) -> tuple[str, str]:
-    """The paper's table, from state and selectivity; Thalweg's sub-positions let selectivities above one in."""
+    """The paper's table, by state and selectivity; Thalweg's sub-positions also allow selectivities above one."""
     if last == PARALLEL_SINK:
-        return NONE, "nobody looks at the order"
+        return NONE, "nothing downstream depends on the order"
     if last == SHUFFLE:
-        return NUMBERS_AND_PULSES, "behind a shuffle a channel sees only some of the numbers"
+        return NUMBERS_AND_PULSES, "after a shuffle a channel sees only some of the numbers"
     if _has_side_doors(graph, names):
-        return NUMBERS_AND_PULSES, "tuples come in from several places"
+        return NUMBERS_AND_PULSES, "tuples enter the region at several points"
     least, most = _selectivity(graph, names, {stream for stream, _ in leaving})
     if most is None or most > 1:
-        return NUMBERS_AND_PULSES, "one tuple may become several, which sub-positions tell apart"
+        return NUMBERS_AND_PULSES, "one tuple may become several, distinguished by sub-positions"
     if least < 1:
         return NUMBERS_AND_PULSES, "tuples may be dropped"
     stateful = any(graph.by_name[name].key is not None for name in names)
     if stateful or key is not None:
-        return NUMBERS, "every number comes back, but keys choose the channel"
-    return ROUND_ROBIN, "without state, and one tuple out for each tuple in"
+        return NUMBERS, "every number arrives, but the key determines the channel"
+    return ROUND_ROBIN, "no state, and one tuple out for each tuple in"
 
 
 def _has_side_doors(graph: LogicalGraph, names: tuple[str, ...]) -> bool:
-    """Whether an operator behind the first one takes tuples of other regions, or of what is in none."""
+    """Whether an operator after the first one takes tuples from outside the region."""
     own = set(names)
     return any(
         stream.operator not in own
@@ -102,7 +103,7 @@ def _selectivity(graph: LogicalGraph, names: tuple[str, ...], leaving: set[Strea
                 return least, None
         parts = sum(len(graph.consumers[StreamRef(name, port)]) for port in ports)
         if parts > 1 and len(ports) == 1:
-            return least, None  # copies of one tuple, which may meet again
+            return least, None  # copies of one tuple, which may reconverge
     return least, most
 
 

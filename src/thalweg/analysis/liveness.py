@@ -1,4 +1,4 @@
-"""Live attributes: what of each stream something downstream reads. The rest is never read from a file nor sent."""
+"""Live attributes: those of each stream that are read downstream. The others are neither read from files nor sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg.ir.operators import Operator, StreamRef
 def live_attributes(graph: LogicalGraph, *, by_rows: bool = False) -> Mapping[StreamRef, tuple[str, ...]]:
     """Live attributes per stream, in the order of its tuple type.
 
-    `by_rows`: where every function is called as a whole, as in the reference; then a map reads for dead fields, too.
+    `by_rows`: every function is called as written, as in the reference; a map then also reads what dead fields need.
     """
     return graph.analyses.once(_live, by_rows)
 
@@ -25,7 +25,7 @@ def _live(graph: LogicalGraph, by_rows: bool) -> Mapping[StreamRef, tuple[str, .
 
 
 def _routing(graph: LogicalGraph, operator: Operator, port: int) -> set[str]:
-    """What tuples are routed by because the user chose it."""
+    """The attributes by which tuples are routed because of a hint."""
     hint = graph.hints.get(operator.name)
     return set(hint.key or ()) if hint is not None and operator.key is None and port != operator.mark_port else set()
 
@@ -35,6 +35,6 @@ def _needed(
 ) -> Set[str]:
     names = set(graph.type_of(operator.inputs[port]).names)
     if operator.dead_port is not None:
-        return names  # a dead letter shows the whole tuple
+        return names  # a dead letter shows the complete tuple
     out = {name for p in range(len(operator.outputs)) for name in live[StreamRef(operator.name, p)]}
     return operator.needed(port, names, out, by_rows=by_rows)

@@ -1,4 +1,4 @@
-"""With which strategy the tuples of a wire that leads to sinks are merged."""
+"""The strategy that merges the tuples of a wire that leads to sinks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from thalweg.ir.regions import NONE, NUMBERS, NUMBERS_AND_PULSES, ROUND_ROBIN
 
 
 def strategy_of(plan: Plan, wire: Wire) -> str:
-    """The cheapest one that is proven to do: numbers and pulses always does.
+    """The cheapest strategy that is proven to be correct; numbers and pulses always is.
 
-    A region's own strategy (`analysis/joints.py`) speaks of the numbers that enter the region. Here numbers are
-    positions in the epoch, of all sources, and turns are those of the blocks that were read.
+    The strategy of a region (`analysis/joints.py`) refers to the numbers that enter the region. Here numbers are
+    positions in the epoch, over all sources, and turns are those of the blocks that were read.
     """
     graph = plan.graph
-    owed = ordered_sinks(graph)
+    ordered = ordered_sinks(graph)
     sinks = plan.once(_sinks_of_wires).get(wire.index, [])
-    if all(not sink.endpoint.shows_order or sink.name not in owed for sink in sinks):
+    if all(not sink.endpoint.shows_order or sink.name not in ordered for sink in sinks):
         return NONE
     if graph.loops or graph.analyses.once(_exactly_once)[wire.stream] != frozenset(s.name for s in graph.sources):
         return NUMBERS_AND_PULSES
@@ -38,8 +38,8 @@ def _sinks_of_wires(plan: Plan) -> dict[int, list[Sink]]:
 
 
 def _exactly_once(graph: LogicalGraph) -> Mapping[StreamRef, frozenset[str] | None]:
-    """By stream, the sources each of whose tuples is, or makes, exactly one of its tuples, which has no others; None:
-    there may be others. What the user declared does not count: a merger that waits for what never comes would not
+    """By stream: the sources of which each tuple becomes exactly one tuple of the stream, if it has no other tuples;
+    None: it may have others. Declarations do not count: a merger that waits for a number that never arrives would not
     end."""
     found: dict[StreamRef, frozenset[str] | None] = {}
     for operator in graph.operators:

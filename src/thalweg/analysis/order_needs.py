@@ -1,4 +1,4 @@
-"""To whom order is owed: to every sink, unless nobody can look; per key to all state."""
+"""Where order is required: at every sink, unless it cannot be observed; per key at all state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ALL, NOTHING = "all", "none"
 
 
 def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
-    """The streams whose order nobody looks at: those that are called so, and those made of nothing else."""
+    """The streams whose order does not matter: those with `.unordered()`, and those derived only from such streams."""
     found: set[StreamRef] = set()
     for operator in graph.operators:
         inputs = [s for port, s in enumerate(operator.inputs) if port != operator.mark_port]
@@ -21,7 +21,7 @@ def unordered_streams(graph: LogicalGraph) -> frozenset[StreamRef]:
 
 
 def ordered_sinks(graph: LogicalGraph) -> frozenset[str]:
-    """The sinks to which order is owed: those of unordered streams only if a replay must repeat it."""
+    """The sinks that require order: those of unordered streams only if a replay must repeat it."""
     return graph.analyses.once(_ordered_sinks)
 
 

@@ -12,7 +12,7 @@ from thalweg.ir.plan import STAY, TO_FIRST, Plan, Route
 
 
 def partitioning(plan: Plan) -> Mapping[StreamRef, Route]:
-    """The route by which each stream is partitioned where it is made; STAY when nothing is known."""
+    """The route by which each stream is partitioned where it is made; STAY if nothing is known."""
     return plan.once(_partitioning)
 
 
@@ -43,12 +43,12 @@ def arriving_routes(plan: Plan, operator: Operator, parts: Mapping[StreamRef, Ro
     ports = [port for port in range(len(operator.inputs)) if port != operator.mark_port]
     if plan.is_routed(operator):
         return {port: plan.route_into(operator, port) for port in ports}
-    # Whoever has no route of its own takes tuples where they are, whatever stage they come from.
+    # An operator without a route takes tuples where they are, regardless of the stage they come from.
     return {port: parts[operator.inputs[port]] for port in ports}
 
 
 def _kept(plan: Plan, operator: Operator, output: int, arriving: Mapping[int, Route]) -> Route:
-    """The route by which what one output port emits is partitioned: attributes must come through unchanged."""
+    """The route by which the tuples of one output port are partitioned: its key must be forwarded unchanged."""
     routes = set(arriving.values())
     first = next(iter(routes), STAY)
     if routes == {first} and first.key == ():
@@ -69,12 +69,12 @@ def _kept(plan: Plan, operator: Operator, output: int, arriving: Mapping[int, Ro
 
 
 def _spread(route: Route) -> tuple[int, int, bool, Table | None]:
-    """Two routes with this in common send equal keys to the same channel."""
+    """Two routes that agree in this send equal keys to the same channel."""
     return len(route.key or ()), route.degree, route.open, route.table
 
 
 def speaks_for_itself(operator: Operator) -> bool:
-    """Whether marks or the end make it emit tuples of which nothing is known: facts are about what tuples cause."""
+    """Whether marks or the end make it emit tuples about which nothing is known: facts only cover output for tuples."""
     return (operator.ranks_keys or operator.acts_at_end) and not operator.facts_cover_end
 
 

@@ -1,4 +1,4 @@
-"""What must not run: operators with state that no checkpoint holds. And what may surprise: clocks and dice."""
+"""Reject operators with state that no checkpoint holds; warn about those that depend on the clock or randomness."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from thalweg.ir.operators import Operator
 
 
 def check_safety(graph: LogicalGraph) -> None:
-    """Refuse a graph in which an operator keeps state where Thalweg cannot find it.
+    """Reject a graph in which an operator keeps state where Thalweg cannot find it.
 
-    Such an operator would give another answer in several processes, and after a restart. Sequential execution would
-    cure only the first, so it is no way out; a declaration is, for who knows that no result depends on it (a cache).
+    Such an operator would give a different answer in several processes, and after a restart. Sequential execution would
+    fix only the former, so it is not a solution. A declaration is, if no result depends on the state (a cache).
     """
     graph.analyses.once(_check)  # one warning for each graph, not for each of its plans
 
@@ -52,8 +52,8 @@ def _refusal(operator: Operator, effect: Effect) -> GraphError:
 
 
 def _surprise(operator: Operator, effect: Effect) -> str:
-    what = "the clock" if effect.kind == TIME else "chance"
+    what = "the clock" if effect.kind == TIME else "random numbers"
     return (
-        f"{operator.name} depends on {what} ({effect.reason}): another run, also one that goes on after a failure, "
-        f'gives other results; @tw.declare(effects="none") says that this is meant'
+        f"{operator.name} depends on {what} ({effect.reason}): every run, including one that resumes after a failure, "
+        f'gives different results; if this is intended, declare it with @tw.declare(effects="none")'
     )

@@ -1,4 +1,4 @@
-"""Facts in words, and as JSON."""
+"""Facts as text and as JSON."""
 
 from __future__ import annotations
 

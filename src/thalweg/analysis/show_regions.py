@@ -1,4 +1,4 @@
-"""Parallel regions in words: what runs in several channels, what does not and why, and what order costs."""
+"""Parallel regions as text: which operators run in several channels, why others do not, and the cost of order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg.analysis.edges import Edge, edges
-from thalweg.analysis.regions import form_regions
+from thalweg.analysis.form_regions import form_regions
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Sink, Source
 from thalweg.ir.plan import STAY, Plan
@@ -25,7 +25,7 @@ def regions_text(plan: Plan, rules: str) -> list[str]:
 
 
 def order_text(plan: Plan) -> list[str]:
-    """Every edge on which order is owed and not free, and how many others there are."""
+    """The order on every edge that is a wire: needed, kept, and paid for."""
     shown = [e for e in edges(plan) if (e.operator, e.port) in layout(plan).wire_of]
     width = max((len(f"{e.stream} -> {e.operator}") for e in shown), default=0)
     lines = ["order"] if shown else []
@@ -37,7 +37,7 @@ def order_text(plan: Plan) -> list[str]:
 
 def _region(region: Region, plan: Plan) -> list[str]:
     by = "" if region.key is None else f" by {', '.join(region.key)}"
-    asked = "" if region.degree is None else f", degree {region.degree} asked for"
+    asked = "" if region.degree is None else f", degree {region.degree} requested"
     return [
         f"  region {region.number}{by}{asked}: {' '.join(region.operators)}",
         f"    from a {region.first.kind} to a {region.last.kind}; order: {_order(region, plan)}",
@@ -46,7 +46,7 @@ def _region(region: Region, plan: Plan) -> list[str]:
 
 
 def _exchanges(region: Region, plan: Plan) -> list[str]:
-    """Where tuples change channel although they stay in the region: behind a source whose key the region has."""
+    """The exchanges inside a region, for example after a source that has the key of the region."""
     lines: list[str] = []
     own = set(region.operators)
     for e in _edges_from(plan, region):
@@ -65,7 +65,7 @@ def _exchanges(region: Region, plan: Plan) -> list[str]:
 
 
 def _order(region: Region, plan: Plan) -> str:
-    """How the plan merges what leaves the region; and what its state and selectivity ask for, where that differs."""
+    """How the plan merges the tuples that leave the region; and what state and selectivity require, if that differs."""
     table, merges = f"{region.last.strategy}, {region.last.because}", _merges(region, plan)
     return table if merges == [region.last.strategy] else f"{' | '.join(merges)}; by the paper's table: {table}"
 
@@ -76,7 +76,7 @@ def _merges(region: Region, plan: Plan) -> list[str]:
 
 
 def _edges_from(plan: Plan, region: Region) -> Iterator[Edge]:
-    """The edges of the streams that a region's operators make, in the order of their consumers."""
+    """The edges of the streams that a region's operators produce, in the order of their consumers."""
     found = plan.once(_edges_by_producer)
     own = (one for name in region.operators for one in found.get(name, ()))
     yield from (edge for _, edge in sorted(own, key=lambda one: one[0]))

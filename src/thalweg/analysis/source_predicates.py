@@ -1,4 +1,4 @@
-"""Which tuples of a source anybody wants: what its filters have in common, for readers that can leave out the rest."""
+"""Which tuples of a source are used: the disjunction of its filters, for readers that can skip the other tuples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MOST_FILTERS = 64  # a reader that tests more alternatives than these saves noth
 
 
 def wanted(graph: LogicalGraph, stream: StreamRef) -> Expr | None:
-    """A predicate that holds for every tuple of the stream that anything downstream can see. None: all of them.
+    """A predicate that holds for every tuple of the stream that can be observed downstream. None: all tuples can.
 
-    A filter counts only if it can neither raise nor be left to the row path: then a tuple that it drops is as if it had
-    never been read. What a filter behind a filter drops is read: the tuples between the two are counted.
+    A filter counts only if it can neither raise nor fall back to the row path: then a tuple that it drops need not be
+    read at all. Tuples that a filter after a filter drops are read: the tuples between the two are counted.
     """
     found: list[Expr] = []
     for operator, _ in graph.consumers[stream]:

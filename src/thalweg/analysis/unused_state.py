@@ -1,4 +1,4 @@
-"""Operators of the user's code that could keep one state for all tuples, and keep nothing."""
+"""Operators with user code that could keep one state for all tuples, but keep no state."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from thalweg.ir.operators import Process
 
 
 def settled(graph: LogicalGraph, held: Collection[str] = ()) -> LogicalGraph:
-    """The graph, in which such operators have no state; the same if there are none. `held`: operators of which a
-    checkpoint has a state, where it stays.
+    """The graph with such operators made stateless; the same graph if there are none. `held`: operators with a state in
+    a checkpoint, which keep it.
 
-    before: .custom(function, Out), whose function only looks at the tuple: one state, so one channel
+    before: .custom(function, Out), whose function only reads the tuple: one state, so one channel
     after: an operator without state, like a map
-    must not fire: on one that takes marks or has something to say at the end, which one channel does once.
+    must not fire: on an operator that takes marks or acts at the end, which exactly one channel must do.
     """
     return graph.analyses.once(_settled, frozenset(held)) or graph
 
 
 def _settled(graph: LogicalGraph, held: frozenset[str]) -> LogicalGraph | None:
-    """None: the graph itself."""
+    """None: the graph does not change."""
     facts = facts_of(graph)
     operators = tuple(
         replace(o, by=None) if isinstance(o, Process) and o.name not in held and _keeps_nothing(o, facts[o.name]) else o

@@ -51,7 +51,7 @@ def progress(
     if as_json:
         made = Events()
     elif not out.is_terminal:
-        made = Lines(out, err)
+        made = EpochLines(out, err)
     elif view == "table" or (view is None and fits(out)):
         made = LiveTable(out, plan, tables or Tables())
     else:
@@ -76,7 +76,7 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class EpochLines:
     """A line per epoch."""
 
     out: Console

@@ -9,7 +9,7 @@ from typing import Any
 from thalweg.cli.number_words import counted
 from thalweg.engine.state.inspect_checkpoint import Inspection, OperatorState, plain
 from thalweg.errors import CheckpointError
-from thalweg.runtime.describe_bucket import Entry
+from thalweg.runtime.describe_bucket import KeyEntry
 
 _WIDTH = 160
 
@@ -47,7 +47,7 @@ def _how_it_stands(found: Inspection) -> str:
     return "ended" if found.ended else "it can go on"
 
 
-def _entry(entry: Entry, state: OperatorState) -> str:
+def _entry(entry: KeyEntry, state: OperatorState) -> str:
     names = list(state.key)
     pairs = zip(names, entry.key, strict=True) if len(names) == len(entry.key) else enumerate(entry.key)
     key = ", ".join(f"{name}={value!r}" for name, value in pairs) or "all tuples"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from thalweg.codegen.expressions import Writer
+from thalweg.codegen.expression_code import Writer
 from thalweg.codegen.templates import TEMPLATES
 from thalweg.ir.expr import Apply, Expr, Record, live_fields, reads, rule, walk
 from thalweg.ir.operators import Filter, Function, Map, Operator, StreamRef
@@ -28,8 +28,8 @@ def find_chains(
     sent: set[StreamRef],
     segment: Mapping[str, int],
 ) -> list[list[Operator]]:
-    """Chains of two operators or more, each operator in one at most. `sent`: the streams that leave the PE; `segment`:
-    of each operator of the PE."""
+    """Chains of two or more operators; each operator is in at most one. `sent`: the streams that leave the PE;
+    `segment`: the segment of each operator of the PE."""
     chained: set[str] = set()
     found: list[list[Operator]] = []
     for operator in operators:
@@ -66,8 +66,8 @@ class ChainWriter:
     def __init__(self, chain: Sequence[Operator], live: Live, inputs: Sequence[str]) -> None:
         self.live, self.lines = live, ["rows = late = None"]
         self.taken: set[str] = set()
-        self.columns: dict[str, str] = {}  # attribute to the variable, or literal, that stands for it
-        self.waiting = False  # whether rows that a filter dropped may still be there
+        self.columns: dict[str, str] = {}  # attribute -> the variable or literal that holds it
+        self.waiting = False  # whether the columns may still contain rows that a filter dropped
         for name in inputs:
             self.columns[name] = self._variable(f"f[{name!r}]")
         for operator, following in zip(chain, (*chain[1:], None), strict=True):
@@ -80,7 +80,7 @@ class ChainWriter:
                 self._narrow("True", now=True)
 
     def _column(self, name: str, kind: AttributeType) -> str:
-        """Values of the other types are only passed on, so they are columns already."""
+        """Values of boxed types are only passed on, so they are already columns."""
         source = self.columns[name]
         return source if kind.boxed else f"k.column({source}, n, AttributeType.{kind.name})"
 
@@ -104,7 +104,7 @@ class ChainWriter:
         made: dict[str, str] = {}
         for (name, expr), source in zip(fields, sources, strict=True):
             if name not in live:
-                self.lines.append(source)  # nobody reads it, but it may raise
+                self.lines.append(source)  # it is not read, but it may raise
             else:
                 made[name] = self._variable(source) if isinstance(expr, Apply) else source
         self.columns = made
@@ -147,12 +147,12 @@ def chain_inputs(first: Operator, live: Live) -> list[str]:
     return [name for name in live[first.inputs[0]] if name in needed]
 
 
-# Sums and products fall back where they overflow. They seldom do, so rows that are to be dropped are let through.
+# Sums and products fall back on overflow, which is rare, so they may run on rows that are yet to be dropped.
 _HARMLESS = frozenset((op, INT, INT) for op in ("+", "-", "*")) | {("neg", INT), ("abs", INT)}
 
 
 def _needs_exact_rows(operator: Operator) -> bool:
-    """Whether it must not see rows that a filter before it drops: it might fall back there, or cost much."""
+    """Whether it must not run on rows that a filter before it drops: it might fall back on them, or be expensive."""
     assert isinstance(operator, Map | Filter)
     expr = operator.function.expr
     assert expr is not None

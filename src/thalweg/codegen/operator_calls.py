@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.codegen.functions import Functions
+from thalweg.codegen.function_kernels import Functions
+from thalweg.ir.completeness import complete
 from thalweg.ir.expr import Record
-from thalweg.ir.incomplete import complete
 from thalweg.ir.operators import (
     OPERATORS,
     Aggregate,
@@ -35,8 +35,8 @@ from thalweg.ir.operators import (
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Where a call is: its operator's name and variable, the text of its inputs, and the live attributes by port."""
+class CallSite:
+    """The context of a call: the operator's name and variable, the text of its inputs, and live attributes by port."""
 
     name: str
     var: str
@@ -54,7 +54,7 @@ class Site:
         return self.lives[: self.results]
 
 
-def call_of(operator: Operator, site: Site, functions: Functions) -> str:
+def call_of(operator: Operator, site: CallSite, functions: Functions) -> str:
     """The expression that runs an operator. Its value is a frame or, with several output ports, a list of frames."""
     written = CALLS[type(operator)]
     call = written.write(operator, site, functions)
@@ -66,74 +66,74 @@ def call_of(operator: Operator, site: Site, functions: Functions) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """How a call is written: `gives_list`, whether its value is a list, of a frame per port that is not for dead
-    letters or, if it `gives_dead_letters`, of all ports."""
+    """How a call is written. `gives_list`: its value is a list, with a frame for each port that is not for dead letters
+    or, with `gives_dead_letters`, for each port."""
 
-    write: Callable[[Any, Site, Functions], str]
+    write: Callable[[Any, CallSite, Functions], str]
     gives_list: bool = False
     gives_dead_letters: bool = False
 
 
-def _entry(operator: Source | Feedback, at: Site, functions: Functions) -> str:
+def _entry(operator: Source | Feedback, at: CallSite, functions: Functions) -> str:
     return f"turn.inputs.get({at.name!r})"
 
 
-def _map(operator: Map, at: Site, functions: Functions) -> str:
+def _map(operator: Map, at: CallSite, functions: Functions) -> str:
     expr = operator.function.expr
     vector = functions.record(f"{at.var}_fields", expr, at.live, operator) if isinstance(expr, Record) else None
     return f"pe.map(turn, {at.name!r}, {at.inputs}, {vector}, {at.live})"
 
 
-def _filter(operator: Filter, at: Site, functions: Functions) -> str:
+def _filter(operator: Filter, at: CallSite, functions: Functions) -> str:
     vector = functions.single(f"{at.var}_predicate", operator.function.expr, operator)
     return f"pe.filter(turn, {at.name!r}, {at.inputs}, {vector}, {at.live})"
 
 
-def _flat_map(operator: FlatMap, at: Site, functions: Functions) -> str:
+def _flat_map(operator: FlatMap, at: CallSite, functions: Functions) -> str:
     return f"pe.flat_map(turn, {at.name!r}, {at.inputs}, {at.live})"
 
 
-def _split(operator: Split, at: Site, functions: Functions) -> str:
+def _split(operator: Split, at: CallSite, functions: Functions) -> str:
     vector = functions.ports(f"{at.var}_ports", operator.function.expr, at.results, operator)
     return f"pe.split(turn, {at.name!r}, {at.inputs}, {vector}, {at.result_lives})"
 
 
-def _random_split(operator: RandomSplit, at: Site, functions: Functions) -> str:
+def _random_split(operator: RandomSplit, at: CallSite, functions: Functions) -> str:
     return f"pe.random_split(turn, {at.name!r}, {at.inputs}, {at.result_lives})"
 
 
-def _union(operator: Union, at: Site, functions: Functions) -> str:
+def _union(operator: Union, at: CallSite, functions: Functions) -> str:
     return f"pe.union({at.live}, {at.width}, {at.inputs})"
 
 
-def _aggregate(operator: Aggregate, at: Site, functions: Functions) -> str:
+def _aggregate(operator: Aggregate, at: CallSite, functions: Functions) -> str:
     arguments = functions.arguments(f"{at.var}_arguments", operator)
     fields = functions.record(f"{at.var}_fields", operator.fields, at.live, operator)
     return f"pe.aggregate(turn, {at.name!r}, {at.inputs}, {arguments}, {fields}, {at.live})"
 
 
-def _join(operator: Join, at: Site, functions: Functions) -> str:
+def _join(operator: Join, at: CallSite, functions: Functions) -> str:
     return f"pe.join(turn, {at.name!r}, {at.inputs}, {at.live})"
 
 
-def _map_batches(operator: MapBatches, at: Site, functions: Functions) -> str:
+def _map_batches(operator: MapBatches, at: CallSite, functions: Functions) -> str:
     return f"pe.map_batches(turn, {at.name!r}, {at.inputs}, {at.live})"
 
 
-def _pace(operator: Pace, at: Site, functions: Functions) -> str:
+def _pace(operator: Pace, at: CallSite, functions: Functions) -> str:
     return f"pe.pace(turn, {at.name!r}, {at.inputs}, {at.live})"
 
 
-def _event_time(operator: EventTime, at: Site, functions: Functions) -> str:
+def _event_time(operator: EventTime, at: CallSite, functions: Functions) -> str:
     return f"pe.event_time(turn, {at.name!r}, {at.inputs}, {at.result_lives})"
 
 
-def _punctor(operator: Punctor, at: Site, functions: Functions) -> str:
+def _punctor(operator: Punctor, at: CallSite, functions: Functions) -> str:
     vector = functions.single(f"{at.var}_predicate", operator.function.expr, operator)
     return f"pe.punctor(turn, {at.name!r}, {at.inputs}, {vector}, {at.result_lives})"
 
 
-def _process(operator: Process, at: Site, functions: Functions) -> str:
+def _process(operator: Process, at: CallSite, functions: Functions) -> str:
     return f"pe.process(turn, {at.name!r}, {at.lives}, {at.inputs})"
 
 

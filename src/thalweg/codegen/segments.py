@@ -1,4 +1,4 @@
-"""The generated code of a PE as a row of segments, which pass named streams to each other.
+"""The generated code of a PE as a sequence of segments, which pass named streams to each other.
 
     ticks | trades vwap        a cut before `trades`: the place of a threaded port
     def segment_0(pe, turn):                    def segment_1(pe, turn, ticks):
@@ -18,29 +18,29 @@ from thalweg.runtime.program import Bracket
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BracketStep:
     """Lines in one bracket. `inner`: steps in an indented block that the last line opens."""
 
     bracket: Bracket
     lines: tuple[str, ...]
-    inner: tuple[Step, ...] = ()
+    inner: tuple[BracketStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What runs an operator, or a chain of operators, and sends what leaves the PE."""
+class CallCode:
+    """The code that runs an operator, or a chain of operators, and sends the frames that leave the PE."""
 
     segment: int
     reads: frozenset[str]  # variables
     writes: str
-    steps: tuple[Step, ...]
+    steps: tuple[BracketStep, ...]
 
 
-def brackets_of(calls: Sequence[Call]) -> tuple[Bracket, ...]:
-    """What each bracket is around, by its index."""
+def brackets_of(calls: Sequence[CallCode]) -> tuple[Bracket, ...]:
+    """All brackets, by index."""
     found: dict[Bracket, None] = {}
 
-    def add(step: Step) -> None:
+    def add(step: BracketStep) -> None:
         found[step.bracket] = None
         for inner in step.inner:
             add(inner)
@@ -51,17 +51,19 @@ def brackets_of(calls: Sequence[Call]) -> tuple[Bracket, ...]:
     return tuple(found)
 
 
-def plain_segments(calls: Sequence[Call]) -> list[str]:
-    """A function per segment, and the row of them."""
+def plain_segments(calls: Sequence[CallCode]) -> list[str]:
+    """A function per segment, and the tuple of these functions."""
     return _segments(calls, "segment", "SEGMENTS", "pe, turn", {})
 
 
-def bracketed_segments(calls: Sequence[Call]) -> list[str]:
+def bracketed_segments(calls: Sequence[CallCode]) -> list[str]:
     indices = {bracket: index for index, bracket in enumerate(brackets_of(calls))}
     return _segments(calls, "bracketed", "BRACKETED", "pe, turn, stack", indices)
 
 
-def _segments(calls: Sequence[Call], prefix: str, row: str, parameters: str, indices: dict[Bracket, int]) -> list[str]:
+def _segments(
+    calls: Sequence[CallCode], prefix: str, row: str, parameters: str, indices: dict[Bracket, int]
+) -> list[str]:
     functions: list[str] = []
     taken: tuple[str, ...] = ()
     for number, (inside, later) in enumerate(_parted(calls)):
@@ -73,9 +75,9 @@ def _segments(calls: Sequence[Call], prefix: str, row: str, parameters: str, ind
     return [*functions, f"{row} = {_tuple([f'{prefix}_{number}' for number in range(len(functions))])}"]
 
 
-def _parted(calls: Sequence[Call]) -> list[tuple[list[Call], set[str]]]:
+def _parted(calls: Sequence[CallCode]) -> list[tuple[list[CallCode], set[str]]]:
     """The calls of each segment, and the variables that later segments read."""
-    found: list[tuple[list[Call], set[str]]] = []
+    found: list[tuple[list[CallCode], set[str]]] = []
     later: set[str] = set()
     for _, group in groupby(reversed(calls), lambda call: call.segment):
         inside = list(group)[::-1]
@@ -88,7 +90,7 @@ def _tuple(names: Sequence[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
-def _lines(step: Step, indices: dict[Bracket, int]) -> list[str]:
+def _lines(step: BracketStep, indices: dict[Bracket, int]) -> list[str]:
     inner = [f"    {line}" for each in step.inner for line in _lines(each, indices)]
     if not indices:
         return [*step.lines, *inner]

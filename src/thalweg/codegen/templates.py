@@ -1,4 +1,4 @@
-"""The numpy text of each rule of the allow-list that has one. All other rules are evaluated by CPython itself."""
+"""The numpy code of each rule of the allow-list that has one. All other rules are evaluated by CPython."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Sources and sinks: a module for each, with all that Thalweg knows of it.
+"""Sources and sinks: a module for each, with everything that Thalweg knows about it.
 
-Such a module holds the constructor that users call, its checks, the declarations that compiler and engines ask for
-(`ir/endpoints.py`), and the reader or writer, or the import of a longer one in the method that makes it. Constructors
-run wherever a graph is built, so what is slow to load (numpy, Arrow, drivers) is imported where it is used.
+Such a module contains the constructor that users call, its checks, the declarations that the compiler and the engines
+require (`ir/endpoints.py`), and the reader or writer, or an import of a longer one in the method that creates it.
+Constructors run wherever a graph is built, so modules that are slow to load (numpy, Arrow, drivers) are imported where
+they are used.
 """

@@ -1,4 +1,4 @@
-"""`tw.beacon`: a generator whose tuples can be made again, any range of them in any process."""
+"""`tw.beacon`: a generator whose tuples can be recomputed, any range of them in any process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 
 if TYPE_CHECKING:
-    from thalweg.engine.inputs.beacon import BeaconReader, BeaconSplits
+    from thalweg.engine.inputs.beacon_reader import BeaconReader, BeaconSplits
 
 
 def beacon(
@@ -21,19 +21,19 @@ def beacon(
 ) -> Beacon:
     """A source of the tuples `function(0)`, `function(1)`, …: `count` of them, or endless (with --follow).
 
-    The function must give the same tuple for the same number, always: a restart calls it again. With `shards` the
-    numbers are dealt to as many splits that advance side by side; `rate` is in tuples per second.
+    The function must always return the same tuple for the same number, because a restart calls it again. With `shards`
+    the numbers are distributed over that many splits, which advance in parallel; `rate` is in tuples per second.
     """
     require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
     good_count = count is None or (type(count) is int and count >= 0)
-    require(good_count, "beacon: bad count", "0 or more, or None for an endless one", count)
+    require(good_count, "beacon: bad count", "0 or more, or None for an endless source", count)
     require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
     require(rate is None or positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
     return Beacon(function, count, shards, rate)
 
 
 def seeded(seed: int | str, index: int) -> random.Random:
-    """Random numbers for the tuple of this number: the same in every process and at every restart."""
+    """A random number generator for the tuple of this number: the same in every process and after every restart."""
     return random.Random(f"{seed}/{index}")
 
 
@@ -41,7 +41,7 @@ def seeded(seed: int | str, index: int) -> random.Random:
 class Beacon(ReadAgain):
     """Row r of shard s is the tuple `function(s + r * shards)`."""
 
-    function: Callable[[int], Any] = field(hash=False, repr=False)  # its address in a repr would be another in each run
+    function: Callable[[int], Any] = field(hash=False, repr=False)  # its address in a repr would differ in each run
     count: int | None  # None: endless
     shards: int = 1
     rate_per_s: float | None = None
@@ -81,11 +81,11 @@ class Beacon(ReadAgain):
         return replace(self, rate_per_s=None)
 
     def splits(self, source: Source) -> BeaconSplits:
-        from thalweg.engine.inputs.beacon import BeaconSplits
+        from thalweg.engine.inputs.beacon_reader import BeaconSplits
 
         return BeaconSplits(source, self.count, self.shards, self.rate_per_s)
 
     def reader(self, source: Source, columns: tuple[str, ...], wanted: Expr | None) -> BeaconReader:
-        from thalweg.engine.inputs.beacon import BeaconReader
+        from thalweg.engine.inputs.beacon_reader import BeaconReader
 
         return BeaconReader(source.name, source.where, self.function, self.shards, source.outputs[0], columns)

@@ -1,4 +1,4 @@
-"""`tw.collect`: tuples that the caller of a run gets back."""
+"""`tw.collect`: tuples that are returned to the caller of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def collect() -> Collect:
-    """A sink whose tuples the caller of `app.run` gets back."""
+    """A sink whose tuples are returned to the caller of `tw.run`."""
     return Collect()
 
 
@@ -22,7 +22,7 @@ class Collect(SinkEndpoint):
 
     call = "tw.collect()"
     needs_spark = False
-    placed = False  # nobody reads them before the run ends
+    placed = False  # they are not read before the run ends
     shows_order = True
     target = None
     sink_row = ("`tw.collect()`", "back to the caller of `tw.run`", "kept", "exactly once")

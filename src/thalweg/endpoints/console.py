@@ -12,26 +12,26 @@ from thalweg.ir.endpoints import SinkEndpoint, SinkSite
 from thalweg.ir.types import TupleType
 
 if TYPE_CHECKING:
-    from thalweg.engine.sinks.console import ConsoleSink
+    from thalweg.engine.sinks.console_writer import ConsoleSink
 
 
 def console(rows: int | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
-    """A sink that prints the first tuples of each epoch; None: all.
+    """A sink that prints the first `rows` tuples of each epoch; None: all.
 
-    With `live`, on a terminal: a table that is kept up to date, of the last tuples, or with `key` of the last tuple of
-    each key. Elsewhere it prints as always.
+    With `live`, on a terminal: a table of the last tuples, or with `key` of the last tuple of each key, that is kept up
+    to date. Without a terminal, `live` has no effect.
     """
     require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
     require(type(live) is bool, "console: bad value of live", "True or False", live)
     by = (key,) if isinstance(key, str) else tuple(key)
-    require(live or not by, "console: a key without a live table", "console(live=True, key=…)", by)
+    require(live or not by, "console: key requires a live table", "console(live=True, key=…)", by)
     return Console(rows, live, by)
 
 
 @dataclass(frozen=True, slots=True)
 class Console(SinkEndpoint):
-    """A sink that prints the first tuples of each epoch; None: all. Live, on a terminal: a table of the last ones, or
-    of the last one of each key."""
+    """A sink that prints the first tuples of each epoch; None: all. With `live`, on a terminal: a table of the last
+    tuples, or of the last tuple of each key."""
 
     rows: int | None
     live: bool = False
@@ -39,7 +39,7 @@ class Console(SinkEndpoint):
 
     call = "tw.console()"
     needs_spark = False
-    placed = False  # what was printed once is not printed again
+    placed = False  # printed tuples are not printed again
     shows_order = True
     target = None
     sink_row = (
@@ -60,6 +60,6 @@ class Console(SinkEndpoint):
                 )
 
     def writer(self, site: SinkSite) -> ConsoleSink:
-        from thalweg.engine.sinks.console import ConsoleSink
+        from thalweg.engine.sinks.console_writer import ConsoleSink
 
         return ConsoleSink(site.results, site.sink.name, site.tuple_type, self.rows, live=self.live, key=self.key)

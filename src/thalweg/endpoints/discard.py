@@ -32,13 +32,13 @@ class Discard(SinkEndpoint):
 
 
 class DiscardWriter:
-    """Counts, and keeps nothing."""
+    """Counts tuples and stores nothing."""
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """Nothing is in the way of nothing."""
+        """No output, so nothing to claim."""
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         return 0 if frame is None else len(frame)
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """There is nothing to see."""
+        """No output to show."""

@@ -1,4 +1,4 @@
-"""The end of a loop, which `stream.feed(loop)` makes."""
+"""The end of a loop, created by `stream.feed(loop)`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feed(SinkEndpoint):
-    """Tuples that come back as those of a feedback operator in the next epoch."""
+    """Tuples that a feedback operator emits in the next epoch."""
 
     into: str
 
     call = ""
     needs_spark = False
-    placed = True  # what is fed back has its place by its emission
+    placed = True  # the emission of a tuple determines its place among those fed back
     shows_order = True
     target = None
     sink_row = ()

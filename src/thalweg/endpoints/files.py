@@ -1,4 +1,4 @@
-"""`tw.files`: folders of files, as a source and as a sink; and the folders in which applications exchange streams."""
+"""`tw.files`: folders of files, as a source and as a sink; and the folders through which applications share streams."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 
 def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
-    """A folder of files. As a source: taken in order of name, a new file behind all that were taken before.
+    """A folder of files. A source reads them in the order of their names; a new file comes after all files read before.
 
-    `on_error` says what becomes of rows that are no tuples: they stop the run (fail), are left out and counted (skip),
-    or go to the source's `dead_letters` (dead_letter).
+    `on_error` decides how invalid rows are handled: they stop the run (fail), are skipped and counted (skip), or go to
+    the source's `dead_letters` (dead_letter).
     """
     one_of("file format", format, FORMATS)
     one_of("on_error", on_error, POLICIES)
@@ -41,8 +41,8 @@ class Files(ReadAgain, SinkEndpoint):
 
     path: str
     format: str
-    exported: bool = False  # a folder in which applications meet: it may not be there yet
-    on_error: str = "fail"  # of a source: what becomes of rows that are no tuples
+    exported: bool = False  # a folder through which applications share a stream: it may not exist yet
+    on_error: str = "fail"  # of a source: how invalid rows are handled
 
     call = "tw.files(…)"
     needs_spark = False
@@ -81,31 +81,31 @@ class Files(ReadAgain, SinkEndpoint):
 
     @property
     def skips_unwanted(self) -> bool:
-        """Row groups of Parquet, by their statistics. Where bad rows are counted, everything is read."""
+        """Parquet row groups, by their statistics. If invalid rows are counted, everything is read."""
         return self.format == "parquet" and self.on_error == "fail"
 
     @property
     def target(self) -> Target:
-        """Files are named by epoch: two sinks in one folder would overwrite each other's without a word."""
+        """Files are named by epoch: two sinks in one folder would silently overwrite each other's files."""
         return Target(("folder", self.folder), "folder", self.folder)
 
     def check_source(self, tuple_type: TupleType, where: Where) -> None:
-        """Refuse a format that cannot hold a type."""
+        """Reject a format that cannot hold the tuple type."""
         if self.format != "csv":
             return
         if [kind.optional for _, kind in tuple_type.attributes] == [True]:
             raise GraphError(
-                f"csv cannot hold {tuple_type} alone",
+                f"csv cannot hold {tuple_type}, whose only attribute may be None",
                 where=where,
                 expected="an attribute that is never None",
-                hint="a tuple of None alone would be an empty line, which a reader skips",
+                hint="None would be an empty line, which readers skip",
             )
         for name, kind in tuple_type.attributes:
             if kind.composite:
                 raise GraphError(
                     f"csv cannot hold {name}: {kind}",
                     where=where,
-                    expected="attributes without parts",
+                    expected="scalar attributes",
                     found=str(tuple_type),
                     hint='format="parquet" or "jsonl" holds lists and nested tuples',
                 )
@@ -114,11 +114,11 @@ class Files(ReadAgain, SinkEndpoint):
         self.check_source(tuple_type, where)
         if self.on_error != "fail":
             raise GraphError(
-                "a sink reads nothing that could be bad",
+                "on_error applies only to a source of files",
                 where=where,
                 expected="tw.files(…) without on_error",
                 found=f"on_error={self.on_error!r}",
-                hint="on_error= of the operator before decides about tuples on which it fails",
+                hint="on_error= of the operator before the sink handles tuples on which that operator fails",
             )
 
     def splits(self, source: Source) -> FileSplits:
@@ -127,12 +127,12 @@ class Files(ReadAgain, SinkEndpoint):
         return FileSplits(source, self.path, self.format, may_be_missing=self.exported)
 
     def reader(self, source: Source, columns: tuple[str, ...], wanted: Expr | None) -> InputReader:
-        from thalweg.engine.inputs.file_splits import Reader
+        from thalweg.engine.inputs.file_splits import FileReader
         from thalweg.engine.inputs.tolerant_files import TolerantReader
 
-        if self.on_error != "fail":  # reads everything: what nobody wants may be bad, and bad rows are counted
+        if self.on_error != "fail":  # reads everything: invalid rows are counted, even unneeded ones
             return TolerantReader(source.name, self.format, self.on_error, source.outputs[0], columns)
-        return Reader(source.name, self.format, source.outputs[0], columns, wanted=wanted)
+        return FileReader(source.name, self.format, source.outputs[0], columns, wanted=wanted)
 
     def writer(self, site: SinkSite) -> FileSink:
         from thalweg.engine.sinks.writers import FileSink
@@ -141,9 +141,9 @@ class Files(ReadAgain, SinkEndpoint):
 
 
 def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
-    """Where applications meet: a folder of Arrow files by name, below `exports/` or what THALWEG_EXPORTS names.
+    """The folder of an exported stream: Arrow files, in a folder of its name below `exports/` or $THALWEG_EXPORTS.
 
-    Who writes there says in it of which type; so another type is refused before anything runs.
+    The writer records the tuple type in the folder, so a different type is rejected before anything runs.
     """
     check_export(name, where)
     folder = Path(os.environ.get("THALWEG_EXPORTS", "exports")) / name
@@ -151,7 +151,7 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
     found = json.loads(owner.read_bytes()).get("type") if owner.exists() else None
     if found is not None and found != tuple_type.shown:
         raise GraphError(
-            f"the exported stream {name} has another type", where=where, expected=found, found=tuple_type.shown
+            f"the exported stream {name} has a different type", where=where, expected=found, found=tuple_type.shown
         )
     return Files(str(folder), "arrow", exported=True)
 
@@ -159,4 +159,4 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
 def check_export(name: str, where: Where) -> None:
     good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
     if not good:
-        raise GraphError("bad name of an export", where=where, expected="letters, digits, - _ .", found=repr(name))
+        raise GraphError("bad export name", where=where, expected="letters, digits, - _ .", found=repr(name))

@@ -1,4 +1,4 @@
-"""`tw.iterable`: what a Python iterable yields."""
+"""`tw.iterable`: the items of a Python iterable."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Any
 
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError
-from thalweg.ir.endpoints import FedByDriver, Rows
+from thalweg.ir.endpoints import FedByDriver, FeederTarget
 from thalweg.ir.operators import Source
 from thalweg.ir.user_calls import call_place, user_frame
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Items:
-    """A source of what `items`, or what the iterable that `items()` returns, yields: dicts or tuples."""
+    """A source of the items (dicts or tuples) of an iterable, or of the iterable that the function `items` returns."""
     if isinstance(items, Iterator):
         raise GraphError(
             "an iterator can be read only once, but a restart reads it again from its beginning",
             where=call_place(user_frame()),
-            expected="a list or the like, or a function that returns a new iterator",
+            expected="a list or another collection, or a function that returns a new iterator",
             found=repr(items),
-            hint="give the generator function itself, without calling it; or lambda: …",
+            hint="pass the generator function itself, without calling it, or lambda: …",
         )
     good = isinstance(items, Iterable) or callable(items)
-    require(good, "iterable: nothing to iterate over", "an iterable, or a function that returns one", items)
+    require(good, "iterable: not an iterable", "an iterable, or a function that returns one", items)
     return Items(items)
 
 
 @dataclass(frozen=True, slots=True)
 class Items(FedByDriver):
-    """What a Python iterable yields, or what a function without arguments returns. It stays in the driver."""
+    """A Python iterable, or a function without arguments that returns one. It stays in the driver."""
 
     items: Any = field(compare=False, repr=False)
 
@@ -47,14 +47,14 @@ class Items(FedByDriver):
     )
 
     def __reduce__(self) -> tuple[type[Items], tuple[None]]:
-        """Workers read the spool: a generator, or a list of a million items, must not travel to them."""
+        """Workers read the spool: a generator, or a list of a million items, must not be sent to them."""
         return Items, (None,)
 
     @property
     def identity(self) -> str:
         return "iterable"
 
-    def feed(self, source: Source, out: Rows, *, follow: bool, limit: int | None = None) -> None:
+    def feed(self, source: Source, out: FeederTarget, *, follow: bool, limit: int | None = None) -> None:
         from thalweg.engine.inputs.feed_items import feed_items
 
         feed_items(source, self.items, out, limit)

@@ -1,4 +1,4 @@
-"""`tw.kafka`: topics, as a source and as a sink, through Spark's own connector."""
+"""`tw.kafka`: topics, as a source and as a sink, through Spark's built-in connector."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir.endpoints import Connector, Decoding, FedBySpark, SinkEndpoint, SinkSite
 from thalweg.ir.operators import POLICIES
 from thalweg.ir.types import BYTES, DATETIME, INT, STR, AttributeType, TupleType, optional, unknown_attribute
-from thalweg.library.kafka import KEY, VALUE, Decode
+from thalweg.library.kafka_records import KEY, VALUE, Decode
 
 if TYPE_CHECKING:
     from thalweg.endpoints.kafka_writer import KafkaSink
 
 ENCODINGS = ("json", "raw", "text")
 STARTS = ("earliest", "latest")
-_WHOLE: Mapping[str, AttributeType] = {"raw": BYTES, "text": STR}  # of what type the undecoded value is
-# What a record of a topic has in addition to its value.
+_WHOLE: Mapping[str, AttributeType] = {"raw": BYTES, "text": STR}  # the type of the undecoded value
+# The attributes of a record in addition to its key and value.
 RECORD: Mapping[str, AttributeType] = {"topic": STR, "partition": INT, "offset": INT, "timestamp": DATETIME}
 
 
@@ -38,22 +38,22 @@ def kafka(
     options: Mapping[str, object] | None = None,
     retry_s: float = 180.0,
 ) -> Kafka:
-    """A topic of Kafka's, read and written by Spark's connector.
+    """A Kafka topic, read and written by Spark's connector.
 
-    As a source: `value` says how the tuple is in the record's value (json: an object with the attributes; raw or text:
-    the attribute `value`), `key` how the attribute `key` is in its key, `record` which attributes come from the record
-    itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute that becomes the record's key, and
-    an epoch that is not acknowledged is sent again for `retry_s` seconds.
+    As a source: `value` is the encoding of the record's value (json: an object with the attributes; raw or text: the
+    attribute `value`), `key` is the encoding of the record's key (the attribute `key`), and `record` lists the
+    attributes that come from the record itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute
+    that becomes the record's key, and an epoch that is not acknowledged is sent again for `retry_s` seconds.
     """
     require(isinstance(servers, str) and servers != "", "kafka: bad servers", '"host:port", or several', servers)
-    require(isinstance(topic, str), "kafka: bad topic", "a topic's name", topic)
-    require(key is None or isinstance(key, str), "kafka: bad key", "json, raw, text, or a sink's attribute", key)
-    one_of("encoding of a value", value, ENCODINGS)
+    require(isinstance(topic, str), "kafka: bad topic", "the name of a topic", topic)
+    require(key is None or isinstance(key, str), "kafka: bad key", "json, raw, text, or for a sink an attribute", key)
+    one_of("value encoding", value, ENCODINGS)
     one_of("start", starting, STARTS)
     one_of("on_error", on_error, POLICIES)
     parts = (record,) if isinstance(record, str) else tuple(record)
     for part in parts:
-        one_of("part of a record", part, tuple(RECORD))
+        one_of("record attribute", part, tuple(RECORD))
     require(positive(retry_s), "kafka: bad retry_s", "seconds, more than 0", retry_s)
     given = checked_options("kafka", options or {})
     return Kafka(servers, topic, key, value, starting, on_error, parts, given, retry_s)
@@ -61,7 +61,7 @@ def kafka(
 
 @dataclass(frozen=True, slots=True)
 class Kafka(FedBySpark, SinkEndpoint):
-    """A topic. `key`: of a source how to decode it, of a sink the attribute that it is made of."""
+    """A topic. `key`: for a source the encoding of the key, for a sink the attribute that becomes the key."""
 
     servers: str
     topic: str
@@ -71,7 +71,7 @@ class Kafka(FedBySpark, SinkEndpoint):
     on_error: str = "fail"
     record: tuple[str, ...] = ()  # attributes that come from the record, not from its value
     options: Options = field(default=(), repr=False)
-    retry_s: float = 180.0  # of a sink: longer than the connector tries by itself
+    retry_s: float = 180.0  # of a sink: longer than the connector's own retries
 
     call = "tw.kafka(…)"
     needs_spark = True
@@ -102,7 +102,7 @@ class Kafka(FedBySpark, SinkEndpoint):
 
     @property
     def identity(self) -> str:
-        """The feeding query goes on where it was, and the spool keeps its columns."""
+        """The feeding query resumes where it stopped, and the columns of the spool cannot change."""
         return f"topic {self.topic}: {', '.join(self.record_type().names)}"
 
     @property
@@ -110,7 +110,7 @@ class Kafka(FedBySpark, SinkEndpoint):
         return f"the topic {self.topic} at {self.servers}"
 
     def record_type(self) -> TupleType:
-        """What is read of each record, before anything is decoded."""
+        """The type of the records as they are read, before decoding."""
         kinds = {"value": optional(BYTES)} | ({"key": optional(BYTES)} if self.key is not None else {})
         return TupleType("KafkaRecord", tuple((kinds | {n: RECORD[n] for n in self.record}).items()))
 
@@ -123,7 +123,7 @@ class Kafka(FedBySpark, SinkEndpoint):
         return Decoding(self.record_type(), function, self.on_error, "it decodes records")
 
     def rows(self, max_tuples: int) -> tuple[str, dict[str, str]]:
-        """What the user gives counts. A batch is at most as long as an epoch, so that no backlog fills the memory."""
+        """User options take precedence. A batch is at most as long as an epoch, so a backlog cannot fill the memory."""
         return "kafka", {
             "kafka.bootstrap.servers": self.servers,
             "subscribe": self.topic,
@@ -140,7 +140,7 @@ class Kafka(FedBySpark, SinkEndpoint):
         self._check_topic(where)
         if (self.starting, self.on_error, self.record) != ("earliest", "fail", ()):
             raise GraphError(
-                "a kafka sink reads nothing",
+                "starting, on_error and record apply only to a kafka source",
                 where=where,
                 expected="tw.kafka(servers, topic, key=…, value=…, options=…)",
                 found=f"starting={self.starting!r}, on_error={self.on_error!r}, record={self.record!r}",
@@ -152,11 +152,11 @@ class Kafka(FedBySpark, SinkEndpoint):
         found, wanted = tuple_type.get(VALUE), _WHOLE[self.value]
         if found is None or found.required is not wanted:
             raise GraphError(
-                f"a {self.value} value is one attribute",
+                f"a {self.value} value holds a single attribute",
                 where=where,
                 expected=f"{VALUE}: {wanted}",
                 found=str(tuple_type),
-                hint='value="json" writes an object of all attributes',
+                hint='value="json" writes an object with all attributes',
             )
 
     def writer(self, site: SinkSite) -> KafkaSink:
@@ -166,9 +166,9 @@ class Kafka(FedBySpark, SinkEndpoint):
 
 
 def through(via: Kafka, export: str, where: Where) -> Kafka:
-    """The topic of an exported stream: by default it has the export's name."""
+    """The topic of an exported stream; its name is by default the name of the export."""
     if not isinstance(via, Kafka):
-        raise GraphError("not a way to export", where=where, expected="via=tw.kafka(…)", found=repr(via))
+        raise GraphError("via must be a Kafka topic", where=where, expected="via=tw.kafka(…)", found=repr(via))
     check_export(export, where)
     return via if via.topic else replace(via, topic=export)
 
@@ -178,10 +178,10 @@ def _check_record(kafka: Kafka, tuple_type: TupleType, where: Where) -> None:
     if kafka.key is not None:
         if kafka.key not in ENCODINGS:
             raise GraphError(
-                f"unknown encoding of a key {kafka.key!r}",
+                f"unknown key encoding {kafka.key!r}",
                 where=where,
                 expected=", ".join(ENCODINGS),
-                hint=did_you_mean(kafka.key, ENCODINGS) or "only a sink's key names an attribute",
+                hint=did_you_mean(kafka.key, ENCODINGS) or "key names an attribute only for a sink",
             )
         wanted[KEY] = _WHOLE.get(kafka.key)
     if kafka.value != "json":
@@ -190,7 +190,7 @@ def _check_record(kafka: Kafka, tuple_type: TupleType, where: Where) -> None:
         found = tuple_type.get(name)
         if found is None or (kind is not None and found.required is not kind):
             raise GraphError(
-                f"the type has no attribute {name} for what the record has",
+                f"the tuple type has no matching attribute {name} for the record",
                 where=where,
                 expected=f"{name}: {kind or 'any type'}",
                 found=str(tuple_type),
@@ -198,7 +198,7 @@ def _check_record(kafka: Kafka, tuple_type: TupleType, where: Where) -> None:
     others = [n for n in tuple_type.names if n not in wanted]
     if kafka.value != "json" and others:
         raise GraphError(
-            f"nothing of a record becomes {others[0]}",
+            f"no part of a record supplies {others[0]}",
             where=where,
             expected=", ".join(wanted),
             found=str(tuple_type),

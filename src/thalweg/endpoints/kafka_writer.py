@@ -1,7 +1,7 @@
-"""The Kafka sink: records through Spark's own connector, at least once.
+"""The Kafka sink: records through Spark's built-in connector, at least once.
 
-Each record says in its headers which tuple it is, so that whoever reads the topic can leave out what it has already:
-an epoch that is run again is sent again, with the same headers.
+The headers of a record identify its tuple, so that consumers of the topic can drop duplicates: an epoch that runs again
+is sent again, with the same headers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", _
 
 
 class _Unsent(Exception):
-    """What the connector said when it gave up; it has timeouts and retries of its own."""
+    """The connector's error when it gave up; it has its own timeouts and retries."""
 
 
 class KafkaSink:
@@ -48,10 +48,10 @@ class KafkaSink:
         self.checkpoint, self.write_rows = checkpoint, write_rows
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """A topic is shared: the headers tell whose record is whose."""
+        """A topic is shared: the headers identify the run and sink of a record."""
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """The topic has it."""
+        """The output is in the topic."""
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         if frame is None or len(frame) == 0:
@@ -96,7 +96,7 @@ class KafkaSink:
         return [json.dumps(row, ensure_ascii=False).encode() for row in json_rows_of(frame, self.tuple_type)]
 
     def _texts(self, frame: Frame, name: str) -> list[bytes | None]:
-        """One attribute: bytes as they are, a str as its text, everything else as JSON."""
+        """One attribute: bytes unchanged, a str as its text, everything else as JSON."""
         kind = self.tuple_type.kind(name)
 
         def encoded(value: Any) -> bytes:

@@ -16,8 +16,8 @@ from thalweg.ir.user_calls import call_place, user_frame
 if TYPE_CHECKING:
     from thalweg.endpoints.postgres_writer import PostgresSink
 
-_LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer ones without a word
-_LEAST_SECRET = 4  # characters; hiding a shorter password would hide half of every message
+_LONGEST_NAME = 63  # bytes; PostgreSQL silently truncates longer ones
+_LEAST_SECRET = 4  # characters; hiding a shorter password would garble most messages
 
 
 def postgres(
@@ -31,27 +31,27 @@ def postgres(
 ) -> Postgres:
     """A sink that appends to a table of a PostgreSQL database, each tuple exactly once.
 
-    The connection string is never shown; a password belongs into a `tw.secret`. A table that is missing is created.
-    With `position` it has the columns `_epoch` and `_row`, in whose order the tuples stand in the stream.
+    The connection string is never shown; put a password into a `tw.secret`. A missing table is created, unless `create`
+    is False. With `position` the table has the columns `_epoch` and `_row`, which give the tuples' order in the stream.
     """
     require(isinstance(dsn, str | Secret), "postgres: no connection string", "a str or a tw.secret(…)", type(dsn))
     one_of("mode", mode, ("append",))
-    require(type(create) is bool, "postgres: bad value of create", "True or False", create)
-    require(type(position) is bool, "postgres: bad value of position", "True or False", position)
+    require(type(create) is bool, "postgres: bad value for create", "True or False", create)
+    require(type(position) is bool, "postgres: bad value for position", "True or False", position)
     require(positive(retry_s), "postgres: bad retry_s", "seconds, more than 0", retry_s)
     parts = table.split(".") if isinstance(table, str) else []
     good = len(parts) in (1, 2) and all(part and "\0" not in part and fits(part) for part in parts)
-    require(good, "postgres: bad name of a table", f"table or schema.table, each at most {_LONGEST_NAME} bytes", table)
+    require(good, "postgres: bad table name", f"table or schema.table, each at most {_LONGEST_NAME} bytes", table)
     secret = dsn if isinstance(dsn, Secret) else Secret(str(dsn))
     return Postgres(secret, table, _shown(secret), create, position, retry_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Postgres(SinkEndpoint):
-    """A sink that appends to a table of a PostgreSQL database. `shown` names the server without what is secret."""
+    """A sink that appends to a table of a PostgreSQL database. `shown` names the server without secrets."""
 
     dsn: Secret = field(hash=False, repr=False)
-    table: str  # perhaps with its schema
+    table: str  # optionally with its schema
     shown: str
     create: bool = True
     position: bool = False
@@ -59,7 +59,7 @@ class Postgres(SinkEndpoint):
 
     call = "tw.postgres(…)"
     needs_spark = False
-    placed = False  # an epoch that is there is not written again
+    placed = False  # an epoch that is in the table is not written again
     shows_order = True
     sink_row = (
         "`tw.postgres(dsn, table)`",
@@ -75,21 +75,21 @@ class Postgres(SinkEndpoint):
     @property
     def target(self) -> Target:
         place = ("postgres", self.dsn, self.table)
-        return Target(place, "table", f"the table {self.table}", "sink a .union() of the streams")
+        return Target(place, "table", f"the table {self.table}", "write a .union() of the streams to one sink")
 
     def columns(self, tuple_type: TupleType) -> tuple[str, ...]:
         return (*tuple_type.names, *(POSITION_COLUMNS if self.position else ()))
 
     def check_sink(self, tuple_type: TupleType, where: Where) -> None:
-        """Refuse attributes that cannot be columns."""
+        """Reject attributes that cannot be columns."""
         for name in tuple_type.names:
             if not fits(name):
                 raise GraphError(
-                    f"PostgreSQL cannot hold an attribute of this name: {name}",
+                    f"the attribute name is too long for PostgreSQL: {name}",
                     where=where,
                     expected=f"at most {_LONGEST_NAME} bytes",
                     found=f"{len(name.encode())} bytes",
-                    hint="a .map() before the sink gives it another name",
+                    hint="rename it with a .map() before the sink",
                 )
 
     def writer(self, site: SinkSite) -> PostgresSink:
@@ -99,7 +99,7 @@ class Postgres(SinkEndpoint):
 
 
 def driver() -> Any:
-    """The driver, loaded here: a graph without a database needs none."""
+    """The driver, loaded here because a graph without a database does not need it."""
     import psycopg
     import psycopg.conninfo
 
@@ -111,18 +111,18 @@ def fits(name: str) -> bool:
 
 
 def _shown(dsn: Secret) -> str:
-    """Which server and database, without who connects and how."""
+    """The server and database, without user and password."""
     where = call_place(user_frame())
     with extra("postgres", "tw.postgres", where):
         psycopg = driver()
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn.reveal())
-    except psycopg.ProgrammingError:  # its text shows parts of the string, and with bad luck the password
+    except psycopg.ProgrammingError:  # its text shows parts of the string, possibly the password
         raise GraphError(
-            "postgres: the connection string cannot be read",
+            "postgres: the connection string cannot be parsed",
             where=where,
             expected="postgresql://user:password@host:port/database, or host=… port=… dbname=… user=… password=…",
-            hint="characters like @ : / in a password are written as %40 %3A %2F in a URL",
+            hint="in a URL, write @ : / in a password as %40 %3A %2F",
         ) from None
     password = str(given.get("password") or "")
     if len(password) >= _LEAST_SECRET:

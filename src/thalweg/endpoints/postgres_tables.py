@@ -1,4 +1,4 @@
-"""Tables for tuples: what a column is when Thalweg makes it, and what it may be when it is there already."""
+"""Tables for tuples: the types of columns that Thalweg creates, and the types that existing columns may have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.ir.endpoints import POSITION_COLUMNS
 from thalweg.ir.operators import Sink
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType, TupleType
 
-# The first is what a new table gets. None of them loses anything: an integer could overflow, a real is shorter, and a
+# A new table gets the first type. None of them loses data: an integer could overflow, a real has fewer digits, and a
 # numeric with a scale rounds.
 TYPES: Mapping[AttributeType, tuple[str, ...]] = {
     INT: ("bigint", "numeric"),
@@ -31,12 +31,12 @@ JSON = ("jsonb", "json")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column as the database has it."""
+class DatabaseColumn:
+    """A column of an existing table."""
 
     type: str
     required: bool
-    fills_itself: bool  # it has a default, or is computed
+    fills_itself: bool  # it has a default or is computed
 
     def __str__(self) -> str:
         return self.type + (" not null" if self.required else "")
@@ -47,7 +47,7 @@ def taken_types(kind: AttributeType) -> tuple[str, ...]:
 
 
 def wanted(endpoint: Postgres, tuple_type: TupleType) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Name, possible types, and whether there is always a value, of each column."""
+    """The name and the possible types of each column, and whether it always has a value."""
     for name, kind in tuple_type.attributes:
         yield name, taken_types(kind), not kind.optional
     if endpoint.position:
@@ -56,7 +56,7 @@ def wanted(endpoint: Postgres, tuple_type: TupleType) -> Iterator[tuple[str, tup
 
 
 def made_of(endpoint: Postgres, tuple_type: TupleType) -> str:
-    """The columns of a new table, in words."""
+    """The columns of a new table, as text."""
     columns = wanted(endpoint, tuple_type)
     return ", ".join(f"{name} {types[0]}{' not null' if always else ''}" for name, types, always in columns)
 
@@ -80,18 +80,20 @@ ORDER BY a.attnum
 """
 
 
-def columns_of_table(cursor: psycopg.Cursor[tuple[Any, ...]], table: sql.Identifier) -> dict[str, Column] | None:
-    """None: there is no such table."""
+def columns_of_table(
+    cursor: psycopg.Cursor[tuple[Any, ...]], table: sql.Identifier
+) -> dict[str, DatabaseColumn] | None:
+    """None: the table does not exist."""
     named = table.as_string(cursor)
     found = cursor.execute("SELECT to_regclass(%s)", (named,)).fetchone()
     if found is None or found[0] is None:
         return None
     rows = cursor.execute(_COLUMNS, (named,)).fetchall()
-    return {name: Column(type_, required, fills) for name, type_, required, fills in rows}
+    return {name: DatabaseColumn(type_, required, fills) for name, type_, required, fills in rows}
 
 
-def check_columns(sink: Sink, endpoint: Postgres, tuple_type: TupleType, there: Mapping[str, Column]) -> None:
-    """Refuse a table that cannot hold every tuple as it is."""
+def check_columns(sink: Sink, endpoint: Postgres, tuple_type: TupleType, there: Mapping[str, DatabaseColumn]) -> None:
+    """Reject a table that cannot hold every tuple unchanged."""
     names = endpoint.columns(tuple_type)
     for problem in _problems(endpoint, tuple_type, there):
         raise OutputError(
@@ -100,11 +102,11 @@ def check_columns(sink: Sink, endpoint: Postgres, tuple_type: TupleType, there: 
             where=sink.where,
             expected=made_of(endpoint, tuple_type),
             found=", ".join(f"{name} {column}" for name, column in there.items()) or "no columns",
-            hint=f"a .map() to other attributes than {', '.join(names)}, or another table",
+            hint=f"use a .map() to attributes other than {', '.join(names)}, or a different table",
         )
 
 
-def _problems(endpoint: Postgres, tuple_type: TupleType, there: Mapping[str, Column]) -> Iterator[str]:
+def _problems(endpoint: Postgres, tuple_type: TupleType, there: Mapping[str, DatabaseColumn]) -> Iterator[str]:
     for name, types, always in wanted(endpoint, tuple_type):
         column = there.get(name)
         if column is None:
@@ -112,7 +114,7 @@ def _problems(endpoint: Postgres, tuple_type: TupleType, there: Mapping[str, Col
         elif column.type not in types:
             yield f"{name} is {column.type}, expected {' or '.join(types)}"
         elif column.required and not always:
-            yield f"{name} is never null there, but may be None"
+            yield f"{name} is a NOT NULL column, but may be None"
     for name, column in there.items():
         if name not in endpoint.columns(tuple_type) and column.required and not column.fills_itself:
-            yield f"{name} needs a value, and no attribute has this name"
+            yield f"{name} requires a value, but no attribute has this name"

@@ -1,7 +1,7 @@
-"""Attribute values as PostgreSQL takes them.
+"""Attribute values as PostgreSQL accepts them.
 
-A datetime with a zone is its instant, one without is taken as UTC; sent with the offset +00, both are right in a column
-with a zone (the instant) and in one without (the clock in UTC, as in files). Lists and nested tuples are JSON.
+A datetime with a zone is converted to UTC, one without is taken as UTC; sent with the offset +00, both are right in a
+column with a zone (the instant) and in one without (the time in UTC, as in files). Lists and nested tuples are JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thalweg.ir.types import DATETIME, STR, AttributeType
 
 
 def to_postgres(sink: Sink, name: str, kind: AttributeType, values: Sequence[Any]) -> Sequence[Any]:
-    """A column of carried values, ready for COPY; an OutputError names the row that does not fit."""
+    """A column of values, ready for COPY; an OutputError names the row that does not fit."""
     convert = _json if kind.composite else _CONVERT.get(kind.required)
     if convert is None:
         return values

@@ -1,5 +1,5 @@
-"""The writer of `tw.postgres`. A connection that breaks at the commit leaves open whether the transaction was made; the
-next try finds the epoch's number there, or not."""
+"""The writer of `tw.postgres`. If a connection breaks during the commit, it is unknown whether the transaction was
+committed; the next attempt looks for the epoch's number in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from thalweg.endpoints.postgres import Postgres
-from thalweg.endpoints.postgres_tables import Column, check_columns, columns_of_table, create_table, made_of
+from thalweg.endpoints.postgres_tables import DatabaseColumn, check_columns, columns_of_table, create_table, made_of
 from thalweg.endpoints.postgres_values import to_postgres
 from thalweg.endpoints.table_writer import EPOCHS, Owner, TableWriter
 from thalweg.engine.storage.retry import reason
@@ -36,17 +36,17 @@ INSERT INTO {epochs} (target, run, sink, epoch, created) VALUES (%s, %s, %s, -1,
 ON CONFLICT (target) DO UPDATE
 SET run = excluded.run, sink = excluded.sink, epoch = excluded.epoch, created = excluded.created""")
 _WRITTEN = sql.SQL("UPDATE {epochs} SET epoch = %s WHERE target = %s")
-_LOCK = 0x7468616C  # of whoever claims a table: two starts at once must not both create one
+_LOCK = 0x7468616C  # taken to claim a table: two concurrent starts must not both create it
 _HOPELESS = ("password authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
-class PostgresSink(TableWriter[Cursor, Mapping[str, Column]]):
+class PostgresSink(TableWriter[Cursor, Mapping[str, DatabaseColumn]]):
     """One connection per epoch."""
 
     absent = "does not answer"
-    patience = "a server that takes it"
+    patience = "a server that accepts it"
 
     def __init__(self, site: SinkSite, endpoint: Postgres) -> None:
         super().__init__(site, endpoint.shown, endpoint.table, endpoint.retry_s)
@@ -56,7 +56,7 @@ class PostgresSink(TableWriter[Cursor, Mapping[str, Column]]):
         self.identifier, self.epochs = sql.Identifier(*schema, self.last), sql.Identifier(*schema, EPOCHS)
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """Who gave no timeout of their own must not wait for a network that swallows packets."""
+        """Without a timeout in the connection string, a default one, for networks that drop packets."""
         text = self.endpoint.dsn.reveal()
         if "connect_timeout" not in conninfo_to_dict(text):
             text = make_conninfo(text, connect_timeout=10)
@@ -70,21 +70,21 @@ class PostgresSink(TableWriter[Cursor, Mapping[str, Column]]):
         except psycopg.Error as error:
             if self.is_temporary(error):
                 raise
-            raise self.error(f"{self.title} refuses {what}", found=reason(error)) from None
+            raise self.error(f"{self.title} rejected {what}", found=reason(error)) from None
 
     def is_temporary(self, error: Exception) -> bool:
-        """It is down or busy. One that refuses the user will go on to."""
+        """The server is down or busy. A server that rejects the user will not change its mind."""
         return isinstance(error, psycopg.OperationalError) and not any(words in str(error) for words in _HOPELESS)
 
     def _target(self, cursor: Cursor) -> str:
-        """The table's full name: it may be given with its schema or without."""
+        """The table's full name; users may give it with or without its schema."""
         found = cursor.execute(_TARGET, (self.identifier.as_string(cursor), self.schema, self.last)).fetchone()
         assert found is not None
         return str(found[0])
 
     def owner(self, cursor: Cursor) -> Owner | None:
-        """With a lock until the transaction ends: a process that outlived its driver waits for this one, or this one
-        for it."""
+        """Locked until the transaction ends: a process that outlived its driver waits for this one, or this one for
+        it."""
         found = cursor.execute(_OWNER.format(epochs=self.epochs), (self._target(cursor),)).fetchone()
         return None if found is None else Owner(*found)
 
@@ -92,7 +92,7 @@ class PostgresSink(TableWriter[Cursor, Mapping[str, Column]]):
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         cursor.execute(_MAKE_EPOCHS.format(epochs=self.epochs))
 
-    def columns(self, cursor: Cursor) -> Mapping[str, Column] | None:
+    def columns(self, cursor: Cursor) -> Mapping[str, DatabaseColumn] | None:
         return columns_of_table(cursor, self.identifier)
 
     def create(self, cursor: Cursor) -> None:
@@ -101,7 +101,7 @@ class PostgresSink(TableWriter[Cursor, Mapping[str, Column]]):
             raise self.error(f"the table does not exist: {self.table} of {self.title}", expected=expected)
         create_table(cursor, self.identifier, self.endpoint, self.site.tuple_type)
 
-    def check_columns(self, there: Mapping[str, Column]) -> None:
+    def check_columns(self, there: Mapping[str, DatabaseColumn]) -> None:
         check_columns(self.site.sink, self.endpoint, self.site.tuple_type, there)
 
     def is_empty(self, cursor: Cursor) -> bool:

@@ -1,4 +1,4 @@
-"""Options of Spark's readers and writers: texts, of which some may be secrets."""
+"""Options of Spark's readers and writers: strings, some of which may be secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Options = tuple[tuple[str, Any], ...]
 
 
 def checked_options(what: str, options: Mapping[str, object]) -> Options:
-    """Options as Spark takes them: texts. A secret stays one until Spark is told."""
+    """Options as Spark accepts them: strings. A secret stays hidden until it is passed to Spark."""
     for name, value in options.items():
         good = isinstance(name, str) and isinstance(value, str | int | float | Secret)
         require(good, f"{what}: bad option {name}", "a str, number, bool or secret", value)
@@ -24,5 +24,5 @@ def _text(value: object) -> str:
 
 
 def revealed(options: Options) -> dict[str, str]:
-    """Options as Spark is told them."""
+    """Options as they are passed to Spark."""
     return {name: value.reveal() if isinstance(value, Secret) else value for name, value in options}

@@ -1,4 +1,4 @@
-"""`tw.spark` and `tw.from_dataframe`: rows of any streaming format of Spark's, and of a DataFrame."""
+"""`tw.spark` and `tw.from_dataframe`: rows of any Spark streaming format, and of a DataFrame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg.endpoints.checks import require
 from thalweg.endpoints.spark_options import Options, checked_options, revealed
 from thalweg.ir.endpoints import FedBySpark
 
-ONLY_ON_SPARK = "only a run on Spark reads it"
+ONLY_ON_SPARK = "it can be read only in a run on Spark"
 _ROW = (
     "`tw.spark(format, …)`, `tw.from_dataframe(df)`",
     "a row that Spark reads ([spark.md](spark.md))",
@@ -20,9 +20,9 @@ _ROW = (
 
 
 def spark(format: str, **options: object) -> SparkFormat:
-    """A source of the rows of any streaming format that Spark knows, by its name and options.
+    """A source of the rows of any streaming format that Spark supports, by name and options.
 
-    The columns that are named like the attributes are taken.
+    Columns are matched to attributes by name.
     """
     require(isinstance(format, str) and format != "", "spark: bad format", "the name of a streaming format", format)
     return SparkFormat(format, checked_options("spark", options))
@@ -31,13 +31,13 @@ def spark(format: str, **options: object) -> SparkFormat:
 def from_dataframe(frame: Any) -> SparkFrame:
     """A source of the rows of a Spark DataFrame, streaming or not."""
     good = hasattr(frame, "schema") and hasattr(frame, "isStreaming")
-    require(good, "from_dataframe: no DataFrame", "a DataFrame of Spark's", frame)
+    require(good, "from_dataframe: not a DataFrame", "a Spark DataFrame", frame)
     return SparkFrame(frame)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFormat(FedBySpark):
-    """A streaming format of Spark's by name. Workers read the spool: the options, which may hold secrets, stay here."""
+    """A Spark streaming format. Workers read the spool: the options, which may contain secrets, stay in the driver."""
 
     format: str
     options: Options = field(default=(), repr=False)
@@ -53,7 +53,7 @@ class SparkFormat(FedBySpark):
 
     @property
     def identity(self) -> str:
-        """The feeding query goes on where it was, and the spool keeps its columns."""
+        """The feeding query resumes where it stopped, and the columns of the spool cannot change."""
         return f"Spark format {self.format}"
 
     @property
@@ -66,7 +66,7 @@ class SparkFormat(FedBySpark):
 
 @dataclass(frozen=True, slots=True)
 class SparkFrame(FedBySpark):
-    """A DataFrame of the user's. It stays in the driver."""
+    """A DataFrame of the user. It stays in the driver."""
 
     frame: Any = field(compare=False, repr=False)
 

@@ -1,6 +1,6 @@
 """`tw.sqlite`: a table of an SQLite database as a sink, exactly once.
 
-SQLite itself undoes a transaction whose process was killed.
+SQLite itself rolls back a transaction whose process was killed.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.frame import Frame
 
-_LOCK_S = 1.0  # SQLite itself waits so long for other connections, before a retry is worth a warning
+_LOCK_S = 1.0  # how long SQLite itself waits for other connections, before a retry with a warning
 
 
 def sqlite(path: str | Path, table: str, *, position: bool = False, retry_s: float = 60.0) -> Sqlite:
     """A sink that appends to a table of an SQLite database, each tuple exactly once.
 
-    A file or table that is missing is created. With `position` the table has the columns `_epoch` and `_row`, which
-    give each tuple's place in the stream. A database that others lock is tried again for `retry_s` seconds.
+    A missing file or table is created. With `position` the table has the columns `_epoch` and `_row`, which give each
+    tuple's place in the stream. If the database is locked, the sink retries for `retry_s` seconds.
     """
     good = isinstance(path, str | Path) and str(path) not in ("", ":memory:") and "\0" not in str(path)
     require(good, "sqlite: bad path", "the path of a file, which may not exist yet", path)
     named = isinstance(table, str) and table != "" and "\0" not in table
-    require(named, "sqlite: bad name of a table", "a name", table)
+    require(named, "sqlite: bad table name", "a name", table)
     own = table.lower() != EPOCHS and not table.lower().startswith("sqlite_")
-    require(own, "sqlite: this table is not yours", f"another name than {EPOCHS} and sqlite_…", table)
-    require(type(position) is bool, "sqlite: bad value of position", "True or False", position)
+    require(own, "sqlite: reserved table name", f"a name other than {EPOCHS} and sqlite_…", table)
+    require(type(position) is bool, "sqlite: bad value for position", "True or False", position)
     require(positive(retry_s), "sqlite: bad retry_s", "seconds, more than 0", retry_s)
     return Sqlite(str(path), table, position, retry_s)
 
@@ -58,7 +58,7 @@ class Sqlite(SinkEndpoint):
 
     call = "tw.sqlite(…)"
     needs_spark = False
-    placed = False  # an epoch that is there is not written again
+    placed = False  # an epoch that is in the table is not written again
     shows_order = True
     sink_row = (
         "`tw.sqlite(path, table)`",
@@ -78,19 +78,19 @@ class Sqlite(SinkEndpoint):
     @property
     def target(self) -> Target:
         place = ("sqlite", self.file, self.table.lower())
-        return Target(place, "table", f"the table {self.table}", "sink a .union() of the streams")
+        return Target(place, "table", f"the table {self.table}", "write a .union() of the streams to one sink")
 
     def check_sink(self, tuple_type: TupleType, where: Where) -> None:
-        """SQLite does not tell the names of columns apart by case."""
+        """Column names in SQLite are case-insensitive."""
         seen: dict[str, str] = {}
         for name in tuple_type.names:
             other = seen.setdefault(name.lower(), name)
             if other != name:
                 raise GraphError(
-                    f"SQLite takes the attributes {other} and {name} for the same column",
+                    f"SQLite treats the attributes {other} and {name} as the same column",
                     where=where,
                     expected="names that differ in more than upper and lower case",
-                    hint="a .map() before the sink gives one of them a different name",
+                    hint="rename one of them with a .map() before the sink",
                 )
 
     def writer(self, site: SinkSite) -> SqliteWriter:
@@ -101,7 +101,7 @@ class Sqlite(SinkEndpoint):
 
 
 def _instant(value: datetime) -> str:
-    """Always of the same length, so that the order of texts is the order of times."""
+    """Always of the same length, so that texts sort by time."""
     try:
         moment = value if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
@@ -109,37 +109,39 @@ def _instant(value: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
 
-class Column(NamedTuple):
+class ColumnForm(NamedTuple):
     """How an attribute type is stored: the type of a new column, the affinities that an existing one may have, and the
-    value that SQLite takes."""
+    conversion to a value that SQLite accepts."""
 
     type: str
     affinities: tuple[str, ...]
     convert: Callable[[Any], Any] | None = None
 
 
-# A column without a type ("") stores each value as it is. Of the others, those are taken that change no value.
-COLUMNS: Mapping[AttributeType, Column] = {
-    INT: Column("INTEGER", ("INTEGER", "NUMERIC", "")),
-    FLOAT: Column("REAL", ("REAL", ""), lambda value: "NaN" if value != value else value),  # SQLite makes NaN a NULL
-    STR: Column("TEXT", ("TEXT", "")),
-    BOOL: Column("BOOLEAN", ("NUMERIC", "INTEGER", "")),
-    BYTES: Column("BLOB", ("",)),
-    DATETIME: Column("TEXT", ("TEXT", "NUMERIC", ""), _instant),
-    DATE: Column("TEXT", ("TEXT", "NUMERIC", ""), date.isoformat),
-    DECIMAL: Column("TEXT", ("TEXT", ""), str),  # a number would lose digits
+# A column without a type ("") stores each value unchanged. The other affinities listed change no value either.
+COLUMNS: Mapping[AttributeType, ColumnForm] = {
+    INT: ColumnForm("INTEGER", ("INTEGER", "NUMERIC", "")),
+    FLOAT: ColumnForm(
+        "REAL", ("REAL", ""), lambda value: "NaN" if value != value else value
+    ),  # SQLite turns NaN into NULL
+    STR: ColumnForm("TEXT", ("TEXT", "")),
+    BOOL: ColumnForm("BOOLEAN", ("NUMERIC", "INTEGER", "")),
+    BYTES: ColumnForm("BLOB", ("",)),
+    DATETIME: ColumnForm("TEXT", ("TEXT", "NUMERIC", ""), _instant),
+    DATE: ColumnForm("TEXT", ("TEXT", "NUMERIC", ""), date.isoformat),
+    DECIMAL: ColumnForm("TEXT", ("TEXT", ""), str),  # a number would lose digits
 }
 
 
-def column_of(kind: AttributeType) -> Column:
+def column_of(kind: AttributeType) -> ColumnForm:
     """Lists and nested tuples are JSON."""
     if kind.composite:
-        return Column("TEXT", ("TEXT", ""), lambda value: finite_json(value, kind))
+        return ColumnForm("TEXT", ("TEXT", ""), lambda value: finite_json(value, kind))
     return COLUMNS[kind.required]
 
 
 def affinity(declared: str) -> str:
-    """What SQLite makes of the declared type of a column (https://sqlite.org/datatype3.html, section 3.1)."""
+    """The affinity of a column's declared type (https://sqlite.org/datatype3.html, section 3.1)."""
     declared = declared.upper()
     for words, found in ((("INT",), "INTEGER"), (("CHAR", "CLOB", "TEXT"), "TEXT")):
         if any(word in declared for word in words):
@@ -162,7 +164,7 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
     """One connection per epoch."""
 
     absent = "is locked"
-    patience = "that other programs end their transactions"
+    patience = "other programs to end their transactions"
 
     def __init__(self, site: SinkSite, endpoint: Sqlite) -> None:
         super().__init__(site, endpoint.title, endpoint.table, endpoint.retry_s)
@@ -188,7 +190,7 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
             raise self._refused(what, error) from None
 
     def _check_file(self) -> None:
-        """SQLite has the same words for all of these."""
+        """SQLite reports the same error for all of these."""
         if not self.file.parent.is_dir():
             raise self.error(
                 f"the folder of {self.title} does not exist",
@@ -212,9 +214,9 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
         if code == sqlite3.SQLITE_FULL:
             return cannot_write(self.file.parent, os.strerror(ENOSPC))
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
-            hint = "make the file and its folder writable, then start again: nothing is lost"
+            hint = "make the file and its folder writable, then start again; no data is lost"
             return self.error(f"{self.title} cannot be written", found=str(error), hint=hint)
-        return self.error(f"{self.title} refuses {what}", found=str(error))
+        return self.error(f"{self.title} rejected {what}", found=str(error))
 
     def owner(self, database: Connection) -> Owner | None:
         query = f"SELECT run, sink, epoch, created FROM {EPOCHS} WHERE target = ?"
@@ -253,7 +255,7 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
                 f"the table {self.table} of {self.title} does not fit: {problem}",
                 expected=self._shape(),
                 found=", ".join(f"{name} {type_}{' NOT NULL' if never else ''}" for _, name, type_, never, *_ in there),
-                hint="a .map() to the attributes of the table, or a different table",
+                hint="use a .map() to the columns of the table, or a different table",
             )
 
     def _problems(self, there: Sequence[Found]) -> Iterator[str]:
@@ -267,10 +269,10 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
             elif affinity(type_) not in column.affinities:
                 yield f"{name} is {type_}, expected {column.type}"
             elif never and not always:
-                yield f"{name} is never null there, but may be None"
+                yield f"{name} is a NOT NULL column, but may be None"
         for _, name, _, never, default, _, computed in there:
             if name.lower() in found and never and default is None and not computed:
-                yield f"{name} needs a value, and no attribute has this name"
+                yield f"{name} requires a value, but no attribute has this name"
 
     def rows(self, epoch: int, frame: Frame) -> Sequence[tuple[Any, ...]]:
         from thalweg.runtime.columns import to_list
@@ -304,5 +306,5 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
 
 
 def _code(error: Exception) -> int:
-    """The primary result code of SQLite; -1 if the error is not SQLite's."""
+    """SQLite's primary result code; -1 if the error is not from SQLite."""
     return int(getattr(error, "sqlite_errorcode", -1)) & 0xFF

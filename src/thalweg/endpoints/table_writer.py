@@ -1,7 +1,7 @@
 """Sinks that append to a table of a database, exactly once.
 
-An epoch's tuples and the epoch's number go into the database in one transaction. An epoch that is run again, or whose
-commit nobody confirmed, finds its number there and writes nothing, or does not find it and writes all.
+An epoch's tuples and the epoch's number are written in one transaction. An epoch that runs again, or whose commit was
+not confirmed, writes nothing if its number is in the database, and all of its tuples otherwise.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from thalweg.ir.endpoints import SinkSite
 if TYPE_CHECKING:
     from thalweg.runtime.frame import Frame
 
-EPOCHS = "thalweg_epochs"  # a row per table that Thalweg writes to: whose it is, and the last epoch that is in it
+EPOCHS = "thalweg_epochs"  # a row per table that Thalweg writes to: its owner, and the last epoch in it
 
-Database = TypeVar("Database")  # what is asked while a transaction is open
-Columns = TypeVar("Columns")  # the columns of a table as the database has them
+Database = TypeVar("Database")  # executes queries while a transaction is open
+Columns = TypeVar("Columns")  # the columns of an existing table
 
 
 class Owner(NamedTuple):
-    """Who writes to a table, how far it is, and whether Thalweg made the table."""
+    """The run and sink that write to a table, the last epoch written, and whether Thalweg created the table."""
 
     run: str
     sink: str
@@ -36,8 +36,8 @@ class Owner(NamedTuple):
 class TableWriter(ABC, Generic[Database, Columns]):
     """One transaction per epoch. The name of the run is in the checkpoint's manifest."""
 
-    absent: ClassVar[str]  # what is wrong with a database that may take it later
-    patience: ClassVar[str]  # what is expected of it, within so many seconds
+    absent: ClassVar[str]  # the state of a database that may accept the epoch later
+    patience: ClassVar[str]  # what is expected within `retry_s` seconds
 
     def __init__(self, site: SinkSite, title: str, table: str, retry_s: float) -> None:
         self.site, self.title, self.table, self.retry_s = site, title, table, retry_s
@@ -45,30 +45,30 @@ class TableWriter(ABC, Generic[Database, Columns]):
 
     @abstractmethod
     def transaction(self, what: str) -> AbstractContextManager[Database]:
-        """Committed at the end of the block. What waiting does not change is an OutputError."""
+        """Committed at the end of the block. An error that is not temporary becomes an OutputError."""
 
     @abstractmethod
     def is_temporary(self, error: Exception) -> bool:
-        """Whether the database may take it later."""
+        """Whether the database may accept it later."""
 
     @abstractmethod
     def owner(self, database: Database) -> Owner | None:
-        """Of the table. Nobody else may change it before the transaction ends."""
+        """The owner of the table. No other process may change it before the transaction ends."""
 
     @abstractmethod
     def open_claim(self, database: Database) -> None:
-        """Make the table of epochs if it is missing. Of two claims at once, the second waits here."""
+        """Create the table of epochs if it is missing. Of two concurrent claims, the second waits here."""
 
     @abstractmethod
     def columns(self, database: Database) -> Columns | None:
-        """None: there is no such table."""
+        """None: the table does not exist."""
 
     @abstractmethod
     def create(self, database: Database) -> None: ...
 
     @abstractmethod
     def check_columns(self, there: Columns) -> None:
-        """Refuse a table that cannot hold every tuple as it is."""
+        """Reject a table that cannot hold every tuple unchanged."""
 
     @abstractmethod
     def is_empty(self, database: Database) -> bool: ...
@@ -78,18 +78,18 @@ class TableWriter(ABC, Generic[Database, Columns]):
 
     @abstractmethod
     def take(self, database: Database, run: str, *, created: bool) -> None:
-        """Write down that the table belongs to this run and sink, and that no epoch is in it."""
+        """Record that the table belongs to this run and sink, and that no epoch is in it."""
 
     @abstractmethod
     def rows(self, epoch: int, frame: Frame) -> Sequence[tuple[Any, ...]]:
-        """The epoch's tuples as the database takes them."""
+        """The epoch's tuples as the database accepts them."""
 
     @abstractmethod
     def append(self, database: Database, rows: Sequence[tuple[Any, ...]], epoch: int) -> None:
-        """Insert the rows, and write the epoch's number down."""
+        """Insert the rows and record the epoch's number."""
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """Make sure that the table is there, fits, and holds no other run's output."""
+        """Make sure that the table exists, fits, and does not hold the output of another run."""
         keep_trying(
             lambda: self._claim(run, overwrite=overwrite),
             seconds=self.retry_s,
@@ -97,19 +97,19 @@ class TableWriter(ABC, Generic[Database, Columns]):
             give_up=lambda error: self.error(
                 f"{self.title} {self.absent}",
                 found=reason(error),
-                hint="nothing is lost: when it answers again, the same command goes on",
+                hint="no data is lost: when it is available again, run the same command to resume",
             ),
             waiting=f"{self.name} waits for {self.title}",
         )
 
     def _claim(self, run: str, *, overwrite: bool) -> None:
-        with self.transaction("the claim of a table") as database:
+        with self.transaction("the claim on a table") as database:
             self.open_claim(database)
             owner, there = self.owner(database), self.columns(database)
             mine = owner is not None and (owner.run, owner.sink) == (run, self.name)
             if there is None:
                 if mine and owner is not None and owner.epoch >= 0:
-                    raise self._gone("the table of this run has vanished", f"a table with the epochs to {owner.epoch}")
+                    raise self._gone("the table of this run no longer exists", f"the epochs up to {owner.epoch}")
                 self.create(database)
             else:
                 if owner is not None and not mine:
@@ -119,16 +119,18 @@ class TableWriter(ABC, Generic[Database, Columns]):
                 self.take(database, run, created=there is None or (owner is not None and owner.created))
 
     def _take_over(self, database: Database, owner: Owner, *, overwrite: bool) -> None:
-        """The table belongs to another run, or sink. An empty one is free to take. Rows are deleted only if Thalweg
-        made the table: in any other it cannot tell its own from those of others."""
+        """Take over a table of another run or sink, if it is empty. Rows are deleted only if Thalweg created the table:
+        in any other table it cannot distinguish its own rows from others."""
         if self.is_empty(database):
             return
         if overwrite and owner.created:
             self.delete_rows(database)
             return
-        hint = "name another table, or --overwrite to delete what the earlier run wrote"
+        hint = "use a different table, or --overwrite to delete the output of the earlier run"
         if not owner.created:
-            hint = "name another table, or empty it: Thalweg did not make it, so it cannot tell which rows are its own"
+            hint = (
+                "use a different table, or empty it: Thalweg did not create it and cannot tell which rows are its own"
+            )
         raise CheckpointError(
             f"another run of Thalweg wrote to the table {self.table} of {self.title}",
             operator=self.name,
@@ -158,12 +160,12 @@ class TableWriter(ABC, Generic[Database, Columns]):
         with self.transaction(f"epoch {epoch}") as database:
             owner = self.owner(database)
             if owner is None or (owner.run, owner.sink) != (run, self.name):
-                raise self._gone("the table no longer belongs to this run", "that no other run takes it over")
-            if epoch > owner.epoch:  # else it is there: the process that wrote it was killed before it could report it
+                raise self._gone("the table no longer belongs to this run", "a table that no other run takes over")
+            if epoch > owner.epoch:  # else it is written: the process that wrote it was killed before it reported so
                 self.append(database, rows, epoch)
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """The database has it."""
+        """The output is in the database."""
 
     def _gone(self, message: str, expected: str) -> OutputError:
         return self.error(f"{message}: {self.table} of {self.title}", expected=expected)

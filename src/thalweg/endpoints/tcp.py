@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.endpoints.checks import one_of, positive, require
 from thalweg.errors import GraphError, Where
-from thalweg.ir.endpoints import FedByDriver, Rows, SinkEndpoint, SinkSite
+from thalweg.ir.endpoints import FedByDriver, FeederTarget, SinkEndpoint, SinkSite
 from thalweg.ir.operators import Source
 from thalweg.ir.types import STR, TupleType
 
@@ -30,7 +30,7 @@ def tcp(
     require(isinstance(host, str) and host != "", "tcp: bad host", "a name or an address", host)
     require(type(port) is int and 0 < port < 65536, "tcp: bad port", "1 to 65535", port)
     one_of("line format", format, LINE_FORMATS)
-    require(type(listen) is bool, "tcp: bad value of listen", "True or False", listen)
+    require(type(listen) is bool, "tcp: bad value for listen", "True or False", listen)
     one_of("on_error", on_error, ("fail", "skip"))
     require(positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
     return Tcp(host, port, format, listen, on_error, retry_s)
@@ -74,7 +74,7 @@ class Tcp(FedByDriver, SinkEndpoint):
     def check_source(self, tuple_type: TupleType, where: Where) -> None:
         if self.format == "text" and [t for _, t in tuple_type.attributes] != [STR]:
             raise GraphError(
-                "a line of text is one string",
+                "a line of text is a single string",
                 where=where,
                 expected="a tuple type with a single attribute, of type str",
                 found=str(tuple_type),
@@ -89,7 +89,7 @@ class Tcp(FedByDriver, SinkEndpoint):
                 found=f"format={self.format!r}, listen={self.listen}, on_error={self.on_error!r}",
             )
 
-    def feed(self, source: Source, out: Rows, *, follow: bool, limit: int | None = None) -> None:
+    def feed(self, source: Source, out: FeederTarget, *, follow: bool, limit: int | None = None) -> None:
         from thalweg.endpoints.tcp_feeder import feed_tcp
 
         feed_tcp(source, self, out, follow=follow)

@@ -1,4 +1,4 @@
-"""The feeder of a TCP source: lines from a server, or from whoever connects."""
+"""The feeder of a TCP source: lines from a server, or from a client that connects."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from thalweg.endpoints.tcp import Tcp
 from thalweg.engine.storage.retry import keep_trying
 from thalweg.engine.storage.tuple_lines import LineParser, line_parser
 from thalweg.errors import InputError
-from thalweg.ir.endpoints import Rows
+from thalweg.ir.endpoints import FeederTarget
 from thalweg.ir.operators import Source
 
-_POLL_S = 0.1  # how soon a feeder that waits for the network sees that the run is left
+_POLL_S = 0.1  # how soon a feeder that waits for the network notices that the run has ended
 _RECEIVE = 1 << 16
 MAX_LINE = 1 << 24
 
 
-def feed_tcp(source: Source, tcp: Tcp, out: Rows, *, follow: bool) -> None:
-    """Until the peer closes; with `follow` the next connection goes on."""
+def feed_tcp(source: Source, tcp: Tcp, out: FeederTarget, *, follow: bool) -> None:
+    """Read until the peer closes; with `follow`, continue with the next connection."""
     parse = line_parser(tcp.format, source.outputs[0])
     with _connections(source, tcp, out) as connections:
         for connection in connections:
@@ -35,11 +35,11 @@ def feed_tcp(source: Source, tcp: Tcp, out: Rows, *, follow: bool) -> None:
                     lines.rest(out)
             if not follow:
                 return
-            out.wait(_POLL_S)  # a server that closes at once must not keep us busy
+            out.wait(_POLL_S)  # no busy loop if a server closes immediately
 
 
 @contextmanager
-def _connections(source: Source, tcp: Tcp, out: Rows) -> Iterator[Iterator[socket.socket]]:
+def _connections(source: Source, tcp: Tcp, out: FeederTarget) -> Iterator[Iterator[socket.socket]]:
     if not tcp.listen:
         yield _connect(source, tcp, out)
         return
@@ -54,7 +54,7 @@ def _connections(source: Source, tcp: Tcp, out: Rows) -> Iterator[Iterator[socke
         yield _accept(server, out)
 
 
-def _accept(server: socket.socket, out: Rows) -> Iterator[socket.socket]:
+def _accept(server: socket.socket, out: FeederTarget) -> Iterator[socket.socket]:
     server.settimeout(_POLL_S)
     while True:
         out.wait(0)
@@ -64,8 +64,8 @@ def _accept(server: socket.socket, out: Rows) -> Iterator[socket.socket]:
             continue
 
 
-def _connect(source: Source, tcp: Tcp, out: Rows) -> Iterator[socket.socket]:
-    """One connection after the other; a server that does not answer is tried again for a while."""
+def _connect(source: Source, tcp: Tcp, out: FeederTarget) -> Iterator[socket.socket]:
+    """One connection after the other; if the server does not answer, retry for a while."""
 
     def connect() -> socket.socket:
         out.wait(0)
@@ -81,8 +81,8 @@ def _connect(source: Source, tcp: Tcp, out: Rows) -> Iterator[socket.socket]:
         )
 
 
-def _received(connection: socket.socket, out: Rows) -> Iterator[bytes]:
-    """What arrives, until the peer closes."""
+def _received(connection: socket.socket, out: FeederTarget) -> Iterator[bytes]:
+    """The received bytes, until the peer closes."""
     connection.settimeout(_POLL_S)
     while True:
         try:
@@ -96,30 +96,30 @@ def _received(connection: socket.socket, out: Rows) -> Iterator[bytes]:
 
 
 class _Lines:
-    """Cuts what arrives over one connection into lines, and makes tuples of them."""
+    """Splits the bytes of one connection into lines and parses them into tuples."""
 
     def __init__(self, source: Source, tcp: Tcp, parse: LineParser) -> None:
         self.source, self.tcp, self.parse = source, tcp, parse
         self.number = 0
-        self.begun = b""  # the line that is not whole yet
+        self.begun = b""  # the incomplete last line
 
-    def take(self, data: bytes, out: Rows) -> None:
+    def take(self, data: bytes, out: FeederTarget) -> None:
         *whole, self.begun = (self.begun + data).split(b"\n")
         for line in whole:
             self._line(line, out)
         if len(self.begun) > MAX_LINE:
             raise self._bad(self.begun[:80], ValueError(f"the line is longer than {MAX_LINE} bytes"))
 
-    def rest(self, out: Rows) -> None:
-        """The peer closed: a last line may go without its end."""
+    def rest(self, out: FeederTarget) -> None:
+        """The peer closed: the last line may lack its newline."""
         if self.begun:
             self._line(self.begun, out)
 
-    def _line(self, line: bytes, out: Rows) -> None:
+    def _line(self, line: bytes, out: FeederTarget) -> None:
         self.number += 1
         try:
             values = self.parse(line.removesuffix(b"\r").decode())
-        except (ValueError, RecursionError) as error:  # json and the decoder raise kinds of them
+        except (ValueError, RecursionError) as error:  # json and the decoder raise subclasses of these
             if self.tcp.on_error == "skip":
                 return
             raise self._bad(line, error) from None
@@ -128,12 +128,12 @@ class _Lines:
 
     def _bad(self, line: bytes, error: Exception) -> InputError:
         return InputError(
-            f"line {self.number} from {self.tcp.address} is no {self.tcp.format} of this type: {error}",
+            f"line {self.number} from {self.tcp.address} is not valid {self.tcp.format} for this type: {error}",
             operator=self.source.name,
             where=self.source.where,
             expected=str(self.source.outputs[0]),
             found=line.decode(errors="replace"),
-            hint='on_error="skip" leaves such lines out',
+            hint='on_error="skip" skips such lines',
         )
 
 
@@ -153,7 +153,7 @@ def _broken(source: Source, tcp: Tcp, error: OSError) -> InputError:
         f"the connection to {tcp.address} broke",
         operator=source.name,
         where=source.where,
-        expected="a peer that closes the connection when all is said",
+        expected="a peer that closes the connection after the last line",
         found=str(error),
-        hint="start again: what arrived was kept, and a new connection goes on",
+        hint="start again: the received lines were kept, and a new connection continues",
     )

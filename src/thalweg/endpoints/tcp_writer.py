@@ -1,7 +1,8 @@
 """The TCP sink: JSON lines, one connection per epoch.
 
-TCP alone never says whether the other side read what was sent. So the sink closes its half of the connection behind the
-epoch's last line and waits until the receiver, having read all, closes the other: only then is the epoch delivered.
+TCP alone does not report whether the receiver read what was sent. So the sink closes its half of the connection after
+the epoch's last line and waits until the receiver has read everything and closes the other half. Only then is the epoch
+delivered.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ EPOCH, ROW = POSITION_COLUMNS
 
 
 class TcpSink:
-    """At least once: an epoch that is run again is sent again, with the same `_epoch` and `_row` in each line."""
+    """At least once: an epoch that runs again is sent again, with the same `_epoch` and `_row` in each line."""
 
     def __init__(self, sink: Sink, tcp: Tcp, tuple_type: TupleType) -> None:
         self.sink, self.tcp, self.tuple_type = sink, tcp, tuple_type
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """The receiver is asked for when there is something to send."""
+        """The sink connects only when it has tuples to send."""
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """The receiver has it."""
+        """The output is at the receiver."""
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         if frame is None or len(frame) == 0:
@@ -43,7 +44,7 @@ class TcpSink:
             epoch=epoch,
             to=self.tcp.address,
             retry_s=self.tcp.retry_s,
-            expected=f"a server that takes it within {self.tcp.retry_s:g} s, and closes when it has read all",
+            expected=f"a server that accepts it within {self.tcp.retry_s:g} s and closes after reading everything",
             is_temporary=lambda error: isinstance(error, OSError),
         )
         return len(frame)
@@ -52,5 +53,5 @@ class TcpSink:
         with socket.create_connection((self.tcp.host, self.tcp.port), timeout=self.tcp.retry_s) as connection:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
-            while connection.recv(4096):  # whatever it answers; its end says that it has read all
+            while connection.recv(4096):  # ignored; its end means that the receiver has read everything
                 pass

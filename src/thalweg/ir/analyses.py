@@ -1,4 +1,4 @@
-"""Analyses: what has been found out about one graph. Each analysis is a pure function of the graph and runs once."""
+"""The cached results of analyses of one graph. Each analysis is a pure function of the graph and runs once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Analyses:
         self._found: dict[tuple[Hashable, ...], Any] = {}
 
     def once(self, analysis: Callable[Concatenate[LogicalGraph, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """What the analysis gives for this graph and these arguments; it is run for the first who needs it."""
+        """The result of the analysis for this graph and these arguments, computed on first use."""
         key = (analysis, arguments, tuple(options.items()))
         if key not in self._found:
             self._found[key] = analysis(self.graph, *arguments, **options)

@@ -1,5 +1,5 @@
-"""Tables: the channel of each bucket. As text, a digit per bucket (0 to 9, then a to z), or, where that is too few
-digits, numbers with commas: a table stands in the plan's text form and in the manifest, once for each operator."""
+"""Tables: the channel of each bucket. As text, one digit per bucket (0 to 9, then a to z) or, with more channels than
+digits, comma-separated numbers. The text is short because plans and manifests contain a table per operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def plain_table(buckets: int, degree: int) -> Table:
-    """How buckets are spread where no table says otherwise."""
+    """The default distribution of buckets, used without an explicit table."""
     return tuple(bucket % degree for bucket in range(buckets))
 
 
@@ -22,7 +22,7 @@ def table_text(table: Sequence[int]) -> str:
 
 
 def read_table(text: str) -> Table:
-    """The table of a text; a ValueError if it is none."""
+    """Parse a table; raise a ValueError if the text is not a table."""
     if "," in text:
         return tuple(int(_digits(part)) for part in text.split(","))
     return tuple(_DIGITS.index(digit) for digit in text)

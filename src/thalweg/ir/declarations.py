@@ -1,4 +1,4 @@
-"""Declarations: what the author of a function or operator class says of it. They override what is found by reading."""
+"""Declarations: facts that the author of a function or operator class states. They override the code analysis."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ATTRIBUTE = "__thalweg_declared__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """What is said; None: not said.
+class Declaration:
+    """The declared facts; None: not declared.
 
     It decorates functions, lambdas, methods and classes. An operator class may also have it as its `model`, or a method
-    `model` that makes it from what the operator was set to.
+    `model` that returns it, depending on the operator's settings.
     """
 
     where: Where
@@ -36,11 +36,11 @@ class Declared:
             target.model = self
             return target
         try:
-            # With its code: functools.wraps copies attributes to functions of which nothing was said.
+            # Stored with the code: functools.wraps copies attributes to functions without a declaration.
             setattr(target, _ATTRIBUTE, (self, getattr(target, "__code__", None)))
         except (AttributeError, TypeError):
             raise GraphError(
-                "tw.declare: nothing can be declared of this object",
+                "tw.declare: this object cannot have a declaration",
                 where=self.where,
                 expected="a function, a lambda or a class",
                 found=described(target),
@@ -53,8 +53,8 @@ class Declared:
         return Reason("declared", self.where)
 
 
-def declared_of_function(function: Any) -> Declared | None:
-    """What is declared of a function, a callable object, or the function of a `partial`."""
+def declared_of_function(function: Any) -> Declaration | None:
+    """The declaration of a function, of a callable object, or of the function of a `partial`."""
     while isinstance(function, functools.partial) and not hasattr(function, _ATTRIBUTE):
         function = function.func
     declared, code = getattr(function, _ATTRIBUTE, (None, None))
@@ -62,6 +62,6 @@ def declared_of_function(function: Any) -> Declared | None:
 
 
 def keep_declaration(old: Any, new: Any) -> None:
-    """A function that was made from another of the same code."""
+    """Copy the declaration to a function that was made from another one with the same code."""
     if hasattr(old, _ATTRIBUTE):
         setattr(new, _ATTRIBUTE, getattr(old, _ATTRIBUTE))

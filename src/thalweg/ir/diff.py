@@ -1,4 +1,4 @@
-"""How two plans of one graph differ: as values, and in words."""
+"""The differences between two plans of one graph, as values and as text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`what`: buckets, frame_rows, degree, key, table, host, ports, pe, exchange or stages. Those of a group are
-    differences of PEs."""
+    """`what`: buckets, frame_rows, degree, key, table, host, ports, pe, exchange or stages. A changed group
+    appears as differences of PEs."""
 
     what: str
     operator: str | None
@@ -32,7 +32,7 @@ class Difference:
             case "exchange" if self.before == NONE:
                 return f"new exchange before {self.operator}: {self.after}"
             case "exchange":
-                return f"no exchange before {self.operator} any more: {self.before}"
+                return f"removed exchange before {self.operator}: {self.before}"
         name = self.what if self.operator is None else f"{self.what} of {self.operator}"
         return f"{name} {self.before} -> {self.after}"
 
@@ -41,7 +41,7 @@ class Difference:
 
 
 def diff(before: Plan, after: Plan) -> tuple[Difference, ...]:
-    """What changes from one plan to another: first what was decided, then what follows from it."""
+    """The changes from one plan to another: first the decisions, then what is derived from them."""
     return (*_numbers(before, after), *_decided(before, after), *_moved(before, after), *_exchanges(before, after))
 
 
@@ -74,7 +74,7 @@ def _shown(decision: Decision) -> dict[str, str]:
 
 
 def _moved(before: Plan, after: Plan) -> Iterator[Difference]:
-    """An operator stays if it is in the PE that has most of its old PE's operators, whatever that PE's number now."""
+    """An operator stays if it is in the PE that has most of its old PE's operators, regardless of its number."""
     old, new = layout(before), layout(after)
     names = [o.name for o in after.graph.operators if not isinstance(o, Sink)]
     shared = Counter((old.place[name], new.place[name]) for name in names)

@@ -159,7 +159,7 @@ class ReadAgain(SourceEndpoint, abstract=True):
         """An `InputReader` of these attributes; tuples that are not `wanted` may be left out."""
 
 
-class Rows(Protocol):
+class FeederTarget(Protocol):
     """Where a feeder puts its tuples. Every call may raise, to stop the feeder."""
 
     @property
@@ -179,7 +179,7 @@ class FedByDriver(SourceEndpoint, abstract=True):
     patient: ClassVar[bool]  # whether an epoch waits for a whole share, so that cuts do not depend on time
 
     @abstractmethod
-    def feed(self, source: Source, out: Rows, *, follow: bool, limit: int | None = None) -> None:
+    def feed(self, source: Source, out: FeederTarget, *, follow: bool, limit: int | None = None) -> None:
         """Put its tuples into the spool until it ends, or until there are `limit` of them."""
 
 

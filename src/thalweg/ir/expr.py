@@ -1,4 +1,4 @@
-"""Typed expressions: what an analyzable user function computes.
+"""Typed expressions: the meaning of analyzable user functions.
 
 Only the (operation, types) pairs of `ir.rules` are allowed. A function that uses anything else is opaque and runs row
 by row.
@@ -52,7 +52,7 @@ class Record:
 
 
 def apply(op: str, *operands: Expr) -> Apply | None:
-    """The operation on these operands, or None when the allow-list does not have it."""
+    """The operation on these operands, or None if the allow-list does not contain it."""
     result = RULES.get(rule_of(op, [operand.type for operand in operands]))
     if result is not None:
         return Apply(op, operands, result)
@@ -66,7 +66,7 @@ def rule(expr: Apply) -> Rule:
 
 
 def walk(expr: Expr | Record) -> Iterator[Expr]:
-    """Every expression below, parents first."""
+    """The expression and all its subexpressions, parents first."""
     if isinstance(expr, Record):
         for _, field in expr.fields:
             yield from walk(field)
@@ -88,7 +88,7 @@ def can_raise(expr: Expr | Record) -> bool:
 
 
 def can_fall_back(expr: Expr | Record) -> bool:
-    """Whether the expression's kernel could leave a frame to the row path, which calls the whole function."""
+    """Whether the expression's kernel could leave a frame to the row path, which calls the complete function."""
     return any(isinstance(e, Apply) and rule(e) in CAN_FALL_BACK for e in walk(expr))
 
 
@@ -105,7 +105,8 @@ def _scalar(op: str, count: int) -> Callable[..., Any]:
 
 
 def evaluate(expr: Expr, row: Mapping[str, Any]) -> Any:
-    """The expression's value for one tuple, by Python itself. Every int must fit into 64 bits, also on the way."""
+    """The expression's value for one tuple, computed by Python. Every int, also an intermediate one, must fit into
+    64 bits."""
     match expr:
         case Attr(name):
             return row[name]

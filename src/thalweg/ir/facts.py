@@ -40,7 +40,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateFact:
     """What is kept from tuple to tuple. `by`: of a partitioned state, the key attributes of each input port that takes
     tuples; `()`: one state for all."""
 
@@ -97,7 +97,7 @@ class Facts:
     letters forward nothing.
     """
 
-    state: State
+    state: StateFact
     selectivity: tuple[Selectivity, ...]
     reads: tuple[frozenset[str] | None, ...]
     forwards: tuple[tuple[Mapping[str, str], ...], ...]

@@ -15,8 +15,8 @@ from thalweg.ir.types import AttributeType, conform
 class Fold:
     """One aggregate over a window: `kind` of an argument (None: of the tuples themselves).
 
-    `picked`: which value of the tuple with the least or greatest argument is the result; `parameter`: of a quantile;
-    `function`: of all values, defined by the user.
+    `picked`: the value to return from the tuple with the least or greatest argument; `parameter`: the parameter of a
+    quantile; `function`: a user-defined function of all values.
     """
 
     kind: str
@@ -25,7 +25,7 @@ class Fold:
     picked: Function | None = None
     parameter: float | None = None
     function: Callable[[list[Any]], Any] | None = None
-    forwards: bool = field(default=False, compare=False)  # whether its value of a key attribute is a copy of the key
+    forwards: bool = field(default=False, compare=False)  # whether its result for a key attribute is a copy of the key
 
     def fingerprint(self) -> str:
         stored = f": {self.type!r}" if self.type.boxed else ""

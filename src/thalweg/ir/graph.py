@@ -1,4 +1,4 @@
-"""LogicalGraph: what the user wrote, independent of any plan."""
+"""LogicalGraph: the user's application, independent of any plan."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class LogicalGraph:
 
     name: str
     operators: tuple[Operator, ...]
-    params: tuple[tuple[str, str], ...] = ()  # names and shown values of the run's parameters
+    params: tuple[tuple[str, str], ...] = ()  # names and displayed values of the run's parameters
     hints: Mapping[str, Hint] = field(default_factory=dict)  # by operator
 
     @cached_property
     def analyses(self) -> Analyses:
-        """What has been found out about this graph."""
+        """The cached results of analyses of this graph."""
         return Analyses(self)
 
     @cached_property
@@ -32,7 +32,7 @@ class LogicalGraph:
 
     @cached_property
     def declared(self) -> Mapping[str, int]:
-        """The place of each operator among all, in declaration order."""
+        """The index of each operator in declaration order."""
         return {operator.name: index for index, operator in enumerate(self.operators)}
 
     @cached_property
@@ -61,7 +61,7 @@ class LogicalGraph:
 
     @cached_property
     def entries(self) -> tuple[Operator, ...]:
-        """Where tuples enter the graph; what comes back comes before what is new."""
+        """The operators where tuples enter the graph; tuples that are fed back come before new ones."""
         return (*self.loops, *self.sources)
 
     @cached_property
@@ -74,8 +74,8 @@ class LogicalGraph:
 
     @cached_property
     def reach(self) -> Mapping[str, int]:
-        """For each operator those that its tuples can reach, itself included, as a set of bits: bit i is operator i in
-        declaration order. Ten thousand operators take some megabytes, and a union or intersection microseconds."""
+        """For each operator, itself and all operators downstream of it, as a bit set: bit i is operator i in
+        declaration order. Ten thousand operators take a few megabytes, and a union or intersection microseconds."""
         found = {o.name: 1 << index for index, o in enumerate(self.operators)}
         for operator in reversed(self.operators):
             for stream in operator.inputs:
@@ -83,7 +83,7 @@ class LogicalGraph:
         return found
 
     def bits(self, names: Iterable[str]) -> int:
-        """A set of operators, as `reach` has them."""
+        """A set of operators as a bit set, as in `reach`."""
         return sum(1 << self.declared[name] for name in set(names))
 
     @cached_property

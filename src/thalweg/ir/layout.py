@@ -1,8 +1,8 @@
-"""The layout of a plan: a line of stages, each a row of PEs after one exchange, and the wires between PEs.
+"""The layout of a plan: a sequence of stages, each a sequence of PEs after one exchange, and the wires between PEs.
 
-It follows from the decisions alone. An operator that tuples are routed to needs an exchange before it, unless what
-feeds it is in its own group: then tuples are already in their channels (`optimize.legality` checks that they are).
-Operators of one group that cannot be one PE become several; `optimize.legality` refuses such a plan.
+It is derived from the decisions alone. An operator that tuples are routed to needs an exchange before it, unless its
+input comes from its own group: then tuples are already in their channels (`optimize.legality` checks that they are).
+Operators of one group that cannot be one PE become several; `optimize.legality` rejects such a plan.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from thalweg.ir.plan import STAY, Plan, Route
 
 
 @dataclass(frozen=True, slots=True)
-class PE:
+class LayoutPE:
     """Operators compiled into one callable, in declaration order. Inside it a stream connection is a call."""
 
     operators: tuple[str, ...]
@@ -26,15 +26,15 @@ class PE:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What runs between two exchanges. The first PE of stage 0 holds the sources, that of every other one an operator
-    that tuples are routed to."""
+    """The PEs between two exchanges. The first PE of stage 0 contains the sources, the first PE of every other stage an
+    operator that tuples are routed to."""
 
-    pes: tuple[PE, ...]
+    pes: tuple[LayoutPE, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A stream that leaves its PE, with its route. One exchange carries all wires; those not addressed pass through."""
+    """A stream that leaves its PE, with its route. An exchange carries all wires, also those of later stages."""
 
     index: int
     stream: StreamRef
@@ -42,18 +42,18 @@ class Wire:
 
 
 def layout(plan: Plan) -> Layout:
-    """The layout of a plan. It is made once and held by the plan."""
+    """The layout of a plan. It is computed once and cached in the plan."""
     return plan.once(_layout)
 
 
 def _layout(plan: Plan) -> Layout:
     groups = {name: name if (group := d.group) is None else group for name, d in plan.decisions.items()}
     pes = line_up(plan, groups, lambda operator, port: True)
-    stages: list[list[PE]] = []
+    stages: list[list[LayoutPE]] = []
     for place, names in pes.items():
         if place.stage == len(stages):
             stages.append([])
-        stages[-1].append(PE(tuple(names)))
+        stages[-1].append(LayoutPE(tuple(names)))
     places = {name: place for place, names in pes.items() for name in names}
     sinks = {sink.name: PeId(len(stages), 0) for sink in plan.graph.sinks}
     return Layout(plan, tuple(Stage(tuple(stage)) for stage in stages), places | sinks)
@@ -61,14 +61,14 @@ def _layout(plan: Plan) -> Layout:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every operator is, and how streams get there."""
+    """The place of every operator, and the wires of its input streams."""
 
     plan: Plan
     stages: tuple[Stage, ...]
     place: Mapping[str, PeId]  # of every operator
 
     @cached_property
-    def pes(self) -> Mapping[PeId, PE]:
+    def pes(self) -> Mapping[PeId, LayoutPE]:
         """All PEs, in their order."""
         return {PeId(s, p): pe for s, stage in enumerate(self.stages) for p, pe in enumerate(stage.pes)}
 
@@ -97,7 +97,7 @@ class Layout:
 
     @cached_property
     def exchanges(self) -> tuple[tuple[Wire, ...], ...]:
-        """The wires that the exchange before each stage carries, also to a later one; stage 0 has none."""
+        """The wires that the exchange before each stage carries, also those for later stages; stage 0 has none."""
         last = dict.fromkeys(self.wires, 0)
         for (name, _), wire in self.wire_of.items():
             last[wire] = max(last[wire], self.place[name].stage)
@@ -135,12 +135,12 @@ class Layout:
         return self.wire_of[sink.name, 0]
 
 
-Groups = Mapping[str, Hashable]  # by operator; those with the same share a PE
+Groups = Mapping[str, Hashable]  # by operator; operators of one group share a PE
 Kept = Callable[[Operator, int], bool]  # whether the tuples of an input port are in the operator's channels already
 
 
 def line_up(plan: Plan, groups: Groups, kept: Kept) -> Mapping[PeId, list[str]]:
-    """The PEs of these groups: operators of one group share a PE wherever no exchange must be between them."""
+    """The PEs of these groups: operators of one group share a PE unless they need an exchange between them."""
     line = _Line(plan, groups, kept)
     for entry in plan.graph.entries:
         line.put(entry, PeId(0, 0))
@@ -189,7 +189,7 @@ class _Line:
     def routed(self, operator: Operator) -> PeId:
         own = self.first.get(self.groups[operator.name], [])
         found = bisect_left(own, max(self._earliest(operator, port) for port in range(len(operator.inputs))))
-        # A stage has one PE that tuples are routed to: an operator of another group waits for the next exchange.
+        # A stage has one PE that tuples are routed to: an operator of a different group goes after the next exchange.
         return PeId(own[found] if found < len(own) else len(self.widths), 0)
 
     def _earliest(self, operator: Operator, port: int) -> int:

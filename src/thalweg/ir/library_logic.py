@@ -1,4 +1,4 @@
-"""Base of the operators that are written in Python and belong to Thalweg: `thalweg.library`."""
+"""The base class of Thalweg's operators that are written in Python: `thalweg.library`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from thalweg.ir.incomplete import check_pieces
+from thalweg.ir.completeness import check_pieces
 from thalweg.ir.logic import Logic
 from thalweg.ir.operator_model import Model
 from thalweg.ir.types import TupleType
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class LibraryLogic(Logic):
-    """Users' classes are read to find out what they do; these declare it, so that nothing else needs to know them.
+    """User classes are analyzed to find their properties; these classes declare them, so that no other code depends on
+    these classes.
 
-    A class with a `process` of its own, or an inherited one, must have every abstract method: it fails when it is
-    defined, not when it runs.
+    A class that defines or inherits `process` must define every abstract method: otherwise it fails when it is defined,
+    not when it runs.
     """
 
-    makes_marks: ClassVar[bool] = False  # whether it emits marks in place of tuples
+    makes_marks: ClassVar[bool] = False  # whether it emits marks instead of tuples
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -32,29 +33,29 @@ class LibraryLogic(Logic):
 
     @abstractmethod
     def settings(self) -> str:
-        """What it was set to, as far as stored state depends on it."""
+        """The settings that stored state depends on."""
 
     @abstractmethod
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model | None:
-        """The operator's model; None: all is in the user's code."""
+        """The operator's model; None: everything depends on user code."""
 
     @abstractmethod
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
-        """The user's functions that it calls."""
+        """The user functions that it calls."""
 
     @property
     def users_code(self) -> object | None:
-        """The user's function, if the operator is nothing else."""
+        """The user function, if it alone defines the operator."""
         return None
 
     @property
     def has_late(self) -> bool:
-        """Whether its output ports from 1 on are for tuples that came too late."""
+        """Whether its output ports from 1 on are for tuples that arrived too late."""
         return False
 
     @property
     def time_lengths(self) -> tuple[int, ...]:
-        """Lengths of event time: marks must come at every multiple of them."""
+        """Durations in event time: a mark is required at every multiple of them."""
         return ()
 
     @property

@@ -9,41 +9,41 @@ Submitted = tuple[int, int, Any]  # output port, rank, value
 
 
 class Logic:
-    """Base of operator classes. An instance holds the state of one key: its attributes are what is remembered.
+    """Base class of operator classes. An instance holds the state of one key in its attributes.
 
-    What `__init__` sets up is the state that every key starts with. `setup` makes what is expensive and not state (a
-    model, a client), once per worker; its result is `self.resource`, which is never stored.
+    `__init__` sets the initial state of every key. `setup` creates expensive objects that are not state (a model, a
+    client) once per worker; its result is `self.resource`, which is never stored.
     """
 
-    __slots__ = ("__dict__", "_submitted", "config", "now", "resource")  # all but the first are no state
+    __slots__ = ("__dict__", "_submitted", "config", "now", "resource")  # only the first is state
 
     _submitted: list[Submitted]
     resource: Any
-    config: Any  # what the operator was set to; shared by all keys
-    now: int | None  # the event time that has passed, where the stream has one
+    config: Any  # the operator's settings; shared by all keys
+    now: int | None  # the event time that has passed, if the stream has event time
 
-    model: Any = None  # what is declared of it (`tw.declare`), or a method that makes it; None: it is found by reading
-    version: ClassVar[int] = 1  # raise it when stored attributes change their meaning, and write `upgrade`
+    model: Any = None  # its declaration (`tw.declare`), or a method that returns one; None: its code is analyzed
+    version: ClassVar[int] = 1  # increment it when stored attributes change their meaning, and write `upgrade`
 
     def process(self, t: Any, port: int) -> None:
-        """Take one tuple that arrived at an input port."""
+        """Process one tuple that arrived at an input port."""
         raise NotImplementedError(f"{type(self).__name__}.process")
 
     def on_mark(self, time: int) -> None:
-        """A punctuation, or the event time (in microseconds since 1970) that has passed. Called for every key."""
+        """Handle a punctuation, or the event time (microseconds since 1970) that has passed. Called for every key."""
 
     def at_end(self) -> None:
-        """The input has ended: submit what is still to be said. Called for every key."""
+        """Handle the end of the input: submit the remaining results. Called for every key."""
 
     def setup(self) -> Any:
-        """Make what is shared by all keys of a worker."""
+        """Create the resource that all keys of a worker share."""
         return None
 
     def close(self, resource: Any) -> None:
-        """Give back what `setup` made."""
+        """Release the resource that `setup` created."""
 
     def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
-        """The attributes of this version, from those that an older version stored."""
+        """Convert the attributes that an older version stored to those of this version."""
         raise NotImplementedError(f"{type(self).__name__} cannot read its state of version {version}")
 
     def submit(self, value: Any, port: int = 0, *, rank: int = 0) -> None:
@@ -63,7 +63,7 @@ def acts_at_end(logic: Logic) -> bool:
 
 
 def fresh(template: Logic) -> Logic:
-    """A copy of the template: the state that a key starts with."""
+    """A copy of the template: the initial state of a key."""
     made = type(template).__new__(type(template))
     made.__dict__.update(copy.deepcopy(template.__dict__))
     made.config, made.now = getattr(template, "config", None), None

@@ -1,4 +1,4 @@
-"""The model of an operator: what holds of it whatever its user functions do."""
+"""The model of an operator: its properties that do not depend on user functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Model:
     counts: tuple[Bounds, ...]
     copies: tuple[tuple[Copies, ...], ...]
     reads: tuple[frozenset[str] | None, ...]
-    can_fail: bool = True  # whether a tuple may be withheld under `on_error`
+    can_fail: bool = True  # whether `on_error` may remove a tuple from the output
 
 
 def same(output: TupleType, kind: TupleType) -> Copies:
@@ -39,7 +39,7 @@ def same(output: TupleType, kind: TupleType) -> Copies:
 
 
 def key_copies(operator: Process, inputs: tuple[TupleType, ...]) -> tuple[Copies, ...]:
-    """By input port: the key, under the names that it has at the first port."""
+    """By input port: the key attributes, by their names at the first port."""
     if not operator.by:
         return ({},) * len(inputs)
     return tuple(dict(zip(operator.by[0], key, strict=True)) for key in operator.by)

@@ -1,4 +1,4 @@
-"""Plan: a graph and what was decided for each of its operators. What follows from that is in `ir.layout`."""
+"""Plan: a graph and the decisions for each of its operators. What is derived from them is in `ir.layout`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided for one operator.
+    """The decisions for one operator.
 
-    `key` is how tuples find their channel: by these attributes; with an empty key in turn; None: they are not routed,
-    and the operator takes them where they are (a source is then read in as many tasks as the engine has).
-    `degree` is the number of channels among which the key chooses; None: that is still open, or there is no key.
+    `key` determines the channel of a tuple: by these attributes; with an empty key in turn; None: tuples are not
+    routed, and the operator takes them where they are (a source is then read in as many tasks as the engine has).
+    `degree` is the number of channels that the key selects from; None: it is still open, or there is no key.
     `table` has the channel of each bucket of keys; None: bucket % degree.
-    `group`: the operators of one group are one PE; None: a PE of its own. All sources share the first PE.
+    `group`: the operators of one group are one PE; None: a separate PE. All sources share the first PE.
     """
 
     degree: int | None = None
@@ -32,11 +32,11 @@ class Decision:
     group: int | None = None
     table: Table | None = None
     host: str | None = None
-    ports: tuple[int, ...] = ()  # input ports with a queue and a thread of their own
+    ports: tuple[int, ...] = ()  # input ports with their own queue and thread
 
     def __post_init__(self) -> None:
         if self.key is None and (self.degree is not None or self.table is not None):
-            raise ValueError("a degree or a table without a key: tuples that are not routed have no channel to choose")
+            raise ValueError("a degree or a table requires a key: tuples that are not routed have no choice of channel")
 
     @property
     def is_open(self) -> bool:
@@ -46,8 +46,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tuples find their channel: by key over `degree` channels, with an empty key in turn (of one: to channel 0);
-    or, without a key, by going to each of `degree` channels (marks do) or, with degree 0, by staying in theirs.
+    """How tuples are sent to channels: by key over `degree` channels, with an empty key in turn (degree 1: to channel
+    0); or, without a key, to each of `degree` channels (as for marks) or, with degree 0, not at all: they stay.
 
     `table` has the channel of each bucket of keys; None: bucket % degree. `open`: the degree is not chosen yet."""
 
@@ -81,14 +81,14 @@ class Plan:
     _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, derive: Callable[[Plan], T]) -> T:
-        """What follows from this plan alone; it is computed for the first who needs it, and goes with the plan."""
+        """A value that depends on this plan alone; it is computed on first use and cached in the plan."""
         if derive not in self._derived:
             self._derived[derive] = derive(self)
         made: T = self._derived[derive]
         return made
 
     def decide(self, changed: Mapping[str, Decision], *, buckets: int | None = None) -> Plan:
-        """The plan with these decisions in place of its own; the same object if they are its own."""
+        """The plan with these decisions replaced; the same object if nothing changes."""
         decisions = {**self.decisions, **changed}
         kept = self.buckets if buckets is None else buckets
         if (decisions, kept) == (self.decisions, self.buckets):
@@ -97,12 +97,12 @@ class Plan:
 
     @cached_property
     def degrees(self) -> Mapping[str, int | None]:
-        """Of every operator that tuples are routed to, and of sources whose readers are counted; None: open."""
+        """The degrees of operators that tuples are routed to, and of sources with a number of readers; None: open."""
         return {o.name: d.degree for o in self.graph.operators if (d := self.decisions[o.name]).key is not None}
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
-        """The channel of each bucket, by operator; of others it is bucket % degree."""
+        """The channel of each bucket, by operator; for other operators it is bucket % degree."""
         return {o.name: t for o in self.graph.operators if (t := self.decisions[o.name].table) is not None}
 
     @cached_property
@@ -112,7 +112,7 @@ class Plan:
 
     @cached_property
     def reads_in_one(self) -> bool:
-        """Whether sources are read in one channel, one task: else in any number of tasks."""
+        """Whether sources are read in one channel by one task; otherwise by any number of tasks."""
         return any(self.decisions[source.name].degree == 1 for source in self.graph.sources)
 
     @cached_property
@@ -121,11 +121,11 @@ class Plan:
         return any(decision.is_open for decision in self.decisions.values())
 
     def is_routed(self, operator: Operator) -> bool:
-        """Whether tuples go to a channel of its choice; others take them where they are."""
+        """Whether tuples are routed to the operator's channels; other operators take them where they are."""
         return self.decisions[operator.name].key is not None and not isinstance(operator, Source | Feedback)
 
     def route_into(self, operator: Operator, port: int = 0) -> Route:
-        """How tuples find the operator's channel at an input port."""
+        """The route of tuples to an input port of the operator."""
         if not self.is_routed(operator):
             return STAY
         decision = self.decisions[operator.name]
@@ -135,7 +135,7 @@ class Plan:
         return Route(key, decision.degree or 0, decision.table if key else None, decision.is_open)
 
     def key_into(self, operator: Operator, port: int) -> tuple[str, ...] | None:
-        """The attributes of a port's tuples that route them; None: marks, which go everywhere."""
+        """The attributes of a port's tuples that route them; None: marks, which are sent to all channels."""
         chosen, own = self.decisions[operator.name].key or (), operator.port_key(port)
         if operator.key is None:
             return chosen
@@ -143,7 +143,7 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short name of all that was decided."""
+        """A short hash of all decisions."""
         from thalweg.ir.text import print_decisions
 
         return hashlib.sha256(print_decisions(self).encode()).hexdigest()[:12]

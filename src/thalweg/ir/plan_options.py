@@ -1,4 +1,4 @@
-"""The options by which users ask for a plan: the same keyword arguments at every entry point."""
+"""The options of a plan: the same keyword arguments at every entry point."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypedDict
 
-OPEN: Literal["open"] = "open"  # a degree that is chosen when the plan is run
+OPEN: Literal["open"] = "open"  # the degree is chosen when the plan is run
 
 Degree = int | Mapping[str, int] | Literal["open"]
 Fusion = str | Path | Mapping[str, str]
 
 
 class PlanOptions(TypedDict, total=False):
-    """What each means and its default: `optimize.request.PlanRequest`, which is made of them."""
+    """For meanings and defaults see `optimize.request.PlanRequest`, which is built from these options."""
 
     degree: Degree
     fuse: Fusion

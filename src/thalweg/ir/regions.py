@@ -12,13 +12,13 @@ from thalweg.ir.facts import Reason
 PARALLEL_SOURCE, SPLIT, SHUFFLE = "parallel source", "split", "shuffle"
 MERGE, PARALLEL_SINK = "merge", "parallel sink"
 
-# How the tuples of several channels find their order again.
+# How the order of the tuples of several channels is restored.
 ROUND_ROBIN, NUMBERS, NUMBERS_AND_PULSES, NONE = "round-robin", "numbers", "numbers and pulses", "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Where tuples enter or leave a region, how their order is kept there, and why so."""
+    """The point where tuples enter or leave a region, how their order is kept there, and why."""
 
     kind: str
     strategy: str
@@ -30,8 +30,8 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """`key`: the attributes that route tuples into it, as they are called where they enter; None: any channel will do.
-    `keys`: for each operator that tuples are routed to, the same attributes as it knows them (at its first port)."""
+    """`key`: the attributes that route tuples into the region, by their names at the entry; None: any channel is valid.
+    `keys`: for each operator that tuples are routed to, the names of the same attributes at its first port."""
 
     number: int
     operators: tuple[str, ...]
@@ -39,7 +39,7 @@ class Region:
     keys: Mapping[str, tuple[str, ...]]
     first: Joint
     last: Joint
-    degree: int | None = None  # what the user asked for
+    degree: int | None = None  # as requested by the user
 
     def __contains__(self, name: object) -> bool:
         return name in self.operators

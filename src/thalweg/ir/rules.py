@@ -1,12 +1,12 @@
 """The allow-list: which operations on which types an analyzable function may use.
 
-A rule is (operation, operand types) with the type of its result. What an operation means is said once, as Python text
-(`python_source`). A rule that `codegen.expressions` has a numpy template for runs over whole columns; every other one
-is evaluated by CPython itself, once per distinct value or per row, so that it is exact by construction. Every rule is
+A rule is (operation, operand types) with the type of its result. The meaning of an operation is defined once, as Python
+source (`python_source`). A rule with a numpy template in `codegen.expressions` runs over whole columns; every other
+rule is evaluated by CPython, once per distinct value or per row, so that it is exact by construction. Every rule is
 tested against CPython.
 
-Left out, with the reason: `int ** int` of an exponent that is no constant (the type of the result depends on it),
-`chr` (can make a lone surrogate), `hash` of a string (another one in every process), `@`, `is`.
+Not allowed, with the reason: `int ** int` with an exponent that is not a constant (the type of the result depends on
+it), `chr` (can make a lone surrogate), `hash` of a string (differs between processes), `@`, `is`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TEXT_METHODS: Mapping[AttributeType, Mapping[str, Sequence[tuple[AttributeType,
     },
     INT: {n: [(STR,), (STR, INT), (STR, INT, INT)] for n in ("find", "rfind", "index", "rindex", "count")},
 }
-# `s[i]` and all slices, which may lack each of their bounds: "[a:b]", "[a:]", "[::c]", …
+# `s[i]` and all slices, with optional bounds: "[a:b]", "[a:]", "[::c]", …
 SLICES = tuple(
     f"[{start}:{stop}{':' + step if step else ''}]"
     for start, stop, step in itertools.product(("", "a"), ("", "b"), ("", "c"))
@@ -54,7 +54,7 @@ SLICES = tuple(
 
 MATH_FLAGS = ("isnan", "isinf", "isfinite")
 MATH_WHOLE = ("floor", "ceil", "trunc")
-# Of these numpy's own versions are not bound to give the C library's last bit: they depend on the processor.
+# numpy's versions of these may differ from the C library in the last bit, depending on the processor.
 _MATH_ONE = (
     *("sqrt", "fabs", "exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"),
     *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc", "gamma", "lgamma"),
@@ -88,7 +88,7 @@ def _rules() -> Iterator[tuple[Rule, AttributeType]]:
     yield from (((op, INT), STR) for op in ("hex", "oct", "bin"))
     for kind in BASIC:
         yield ("if", BOOL, kind, kind), kind
-        yield ("in", kind, kind), BOOL  # one or more constants stand behind the first operand
+        yield ("in", kind, kind), BOOL  # one or more constants follow the first operand
         if kind is not BOOL:
             yield ("bool", kind), BOOL
         if kind is not STR:
@@ -119,7 +119,7 @@ def _text_rule(op: str, arguments: tuple[AttributeType, ...]) -> Rule:
 RULES: Mapping[Rule, AttributeType] = dict(_rules())
 OPERATIONS = frozenset(rule[0] for rule in RULES)
 
-# Operations that raise for some operands, or whose result may leave 64 bits or the memory.
+# Operations that raise for some operands, or whose result may exceed 64 bits or the available memory.
 _RAISING = frozenset(
     (
         *("/", "//", "%", "**", "<<", ">>", "neg", "abs", "round", "int", "float", "ord", "format", "[a]"),
@@ -140,29 +140,29 @@ def _raises(rule: Rule) -> bool:
     return op in _RAISING or (op.startswith("[") and "c" in op)  # a slice may step by zero
 
 
-# A field computed with one of these is kept even where nothing reads it, because dropping it would drop the error.
+# A field computed with one of these is kept even if no operator reads it, because dropping it would drop the error.
 CAN_RAISE = frozenset(rule for rule in RULES if _raises(rule))
 
-# What a kernel may leave to the row path: what can raise, and ints compared with floats, which Python does exactly.
+# Rules that a kernel may leave to the row path: those that can raise, and int-float comparisons, exact in Python.
 CAN_FALL_BACK = CAN_RAISE | {
     rule for rule in RULES if (rule[0] in COMPARISONS or rule[0] in ("min", "max")) and {*rule[1:]} == {INT, FLOAT}
 }
 
 
 def takes_bool_as_int(op: str) -> bool:
-    """Whether Python's operation treats a bool as the int that it is."""
+    """Whether Python's operation treats a bool as an int."""
     return op in BINARY or op in ("neg", "abs", "round", "float") or op.startswith(("math.", "[", "."))
 
 
 def rule_of(op: str, types: Sequence[AttributeType]) -> Rule:
-    """The rule's key; the constants behind `in` are all of one type and count as one operand."""
+    """The rule's key; the constants after `in` are all of one type and count as one operand."""
     if op == "in" and len(types) > 2 and len(set(types[1:])) == 1:
         types = types[:2]
     return (op, *types)
 
 
 def python_source(op: str, operands: Sequence[str]) -> str:
-    """The operation as Python text, over operands that are Python texts."""
+    """The operation as Python source; `operands` are Python source, too."""
     first, *others = operands
     if op in BINARY or op in ("and", "or"):
         return f"({first} {op} {others[0]})"

@@ -10,8 +10,8 @@ from thalweg.errors import hide
 
 
 class Secret:
-    """A value that prints as ***. It is no str, so a function that uses it is never read into an expression, and
-    neither generated code nor a fingerprint can hold it."""
+    """A value that prints as ***. It is not a str, so a function that uses it is never converted to an expression, and
+    neither generated code nor a fingerprint can contain it."""
 
     __slots__ = ("__value",)
 
@@ -20,7 +20,7 @@ class Secret:
         hide(value)  # here, so that a worker which unpickles it hides it too
 
     def reveal(self) -> str:
-        """The text. Call it where it is used, inside the function, not at module level."""
+        """The secret text. Call this where the text is used, inside the function, not at module level."""
         return _revealed(self.__value)
 
     def __repr__(self) -> str:
@@ -33,12 +33,12 @@ class Secret:
         return isinstance(other, Secret) and hmac.compare_digest(self.__value.encode(), other.__value.encode())
 
     def __hash__(self) -> NoReturn:
-        raise TypeError("a secret has no hash")
+        raise TypeError("a secret cannot be hashed")
 
 
 class _Revealed(str):
-    """Text for a library that wants a str. As a captured value it is as opaque as the secret, and no tuple may hold it:
-    both take exactly str. What is computed from it is an ordinary str."""
+    """The text for a library that requires a str. As a captured value it is as opaque as the secret, and a tuple cannot
+    hold it: both accept exactly str. A value computed from it is an ordinary str."""
 
     __slots__ = ()
 

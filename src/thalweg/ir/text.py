@@ -1,4 +1,4 @@
-"""The text form of a plan: a line for each operator, with what was decided for it. It prints and parses.
+"""The text form of a plan: a line for each operator, with its decisions. It can be printed and parsed.
 
 plan bargains buckets=2 frame_rows=262144
 # stage 0
@@ -11,9 +11,9 @@ bargains.join    degree=2 key=symbol group=1
 bargains.filter  group=1
 bargains         group=1
 
-What follows `#` is derived, and is not read back. `degree=open` leaves a degree to the run; an operator without one
-takes tuples where they are. Without `key=` the operator's whole key routes its tuples. `table=0110` is the channel of
-each bucket (`ir.bucket_tables`). A sink's line may be left out.
+Text after `#` is derived and is not parsed. With `degree=open` the degree is chosen at run time; an operator without a
+degree takes tuples where they are. Without `key=` the operator's complete key routes its tuples. `table=0110` is the
+channel of each bucket (`ir.bucket_tables`). A sink's line is optional.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPEN = "open"
 
 
 def print_plan(plan: Plan) -> str:
-    """The plan for people: operators by stage and PE, and what each exchange carries."""
+    """The plan in readable form: operators by stage and PE, and what each exchange carries."""
     made = layout(plan)
     width = max((len(name) for name in _with_line(plan)), default=0)
     lines = [_header(plan)]
@@ -46,7 +46,7 @@ def print_plan(plan: Plan) -> str:
 
 
 def print_decisions(plan: Plan) -> str:
-    """The same without what is derived."""
+    """The plan without derived text."""
     return "\n".join([_header(plan), *(_line(plan, name) for name in _with_line(plan))]) + "\n"
 
 
@@ -81,7 +81,7 @@ def _fields(decision: Decision) -> Iterator[tuple[str, str]]:
 
 
 def parse_plan(source: str, graph: LogicalGraph) -> Plan:
-    """The plan that this text describes, for this graph. Whether it is legal: see `optimize.legality`."""
+    """Parse a plan for this graph. `optimize.legality` checks whether the plan is legal."""
     header: dict[str, int] | None = None
     decisions: dict[str, Decision] = {}
     for number, raw in enumerate(source.splitlines(), 1):
@@ -94,7 +94,7 @@ def parse_plan(source: str, graph: LogicalGraph) -> Plan:
             continue
         operator = line.operator(words[0], graph)
         if operator.name in decisions:
-            raise line.error(f"a second line for {operator.name}", "one line for each operator")
+            raise line.error(f"duplicate line for {operator.name}", "one line for each operator")
         decisions[operator.name] = line.decision(words[1:], operator)
     if header is None:
         raise PlanError("the plan is empty", expected="plan NAME buckets=N frame_rows=N")
@@ -105,7 +105,7 @@ def parse_plan(source: str, graph: LogicalGraph) -> Plan:
                 operator=operator.name,
                 where=operator.where,
                 expected="a line for each operator that is not a sink",
-                hint="thalweg explain prints a whole plan",
+                hint="thalweg explain prints a complete plan",
             )
     whole = {o.name: decisions.get(o.name, Decision()) for o in graph.operators}
     return Plan(graph, whole, header["buckets"], header["frame_rows"])
@@ -114,7 +114,7 @@ def parse_plan(source: str, graph: LogicalGraph) -> Plan:
 def _read_header(line: _Line, words: list[str], graph: LogicalGraph) -> dict[str, int]:
     shape = "plan NAME buckets=N frame_rows=N"
     if len(words) < 2 or words[0] != "plan":
-        raise line.error("a plan begins with its header", shape)
+        raise line.error("a plan must begin with its header", shape)
     if words[1] != graph.name:
         raise line.error(f"this plan is for {words[1]}", f"a plan for {graph.name}")
     header = {name: line.number(value) for name, value in map(_pair, words[2:])}
@@ -149,14 +149,14 @@ class _Line:
         for name, value in map(_pair, words):
             if name not in _READERS:
                 expected = ", ".join(f"{known}=" for known in _READERS)
-                raise self.error(f"cannot read {name!r}", expected, did_you_mean(name, _READERS))
+                raise self.error(f"unknown field {name!r}", expected, did_you_mean(name, _READERS))
             if name in given:
                 raise self.error(f"{name} is given twice", f"one {name}=")
             given[name] = _READERS[name](self, value)
         if "degree" in given:
             given.setdefault("key", operator.key or ())
         elif "key" in given or "table" in given:
-            raise self.error("tuples are routed to a number of channels", "degree=N or degree=open with it")
+            raise self.error("a key or a table requires a degree", "degree=N or degree=open in addition")
         return Decision(**given)
 
     def number(self, text: str) -> int:
@@ -167,23 +167,23 @@ class _Line:
     def degree(self, text: str) -> int | None:
         degree = None if text == _OPEN else self.number(text)
         if degree == 0:
-            raise self.error("a degree counts channels", "1 or more, or open")
+            raise self.error("a degree must be a number of channels", "1 or more, or open")
         return degree
 
     def names(self, text: str) -> tuple[str, ...]:
         if not all(text.split(",")):
-            raise self.error("an attribute has no name", "key=NAME or key=NAME,NAME")
+            raise self.error("an attribute name is empty", "key=NAME or key=NAME,NAME")
         return tuple(text.split(","))
 
     def table(self, text: str) -> Table:
         try:
             return read_table(text)
         except ValueError:
-            raise self.error(f"not a table: {text!r}", "a digit per bucket, or numbers with commas") from None
+            raise self.error(f"not a table: {text!r}", "one digit per bucket, or comma-separated numbers") from None
 
     def word(self, text: str) -> str:
         if not text:
-            raise self.error("a host has no name", "host=NAME")
+            raise self.error("the host name is empty", "host=NAME")
         return text
 
     def numbers(self, text: str) -> tuple[int, ...]:
@@ -233,7 +233,7 @@ def _as_json(decision: Decision) -> dict[str, Any]:
 
 
 def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Plan:
-    """The plan of such a document; its layout is derived again."""
+    """The plan of a document made by `plan_as_json`; its layout is derived again."""
     decisions = {one["name"]: _from_json(one) for one in document["operators"]}
     return Plan(graph, decisions, document["buckets"], document["frame_rows"])
 

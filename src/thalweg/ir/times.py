@@ -13,7 +13,7 @@ _NONE = dt.timedelta()
 
 
 def to_time(value: Any) -> int:
-    """A datetime without a time zone is taken as UTC. With one its instant may lie in no year that a datetime has."""
+    """A datetime without a time zone is taken as UTC. With one, its instant may be outside the range of datetimes."""
     if not isinstance(value, dt.datetime):
         return int(value)
     offset = value.utcoffset() or _NONE
@@ -25,5 +25,5 @@ def from_time(time: int, kind: AttributeType) -> Any:
 
 
 def duration(value: int | dt.timedelta) -> int:
-    """A stretch of time in the unit of the attribute: a timedelta for datetimes, an int for ints."""
+    """A duration in the unit of the attribute: a timedelta for datetimes, an int for ints."""
     return value // _MICROSECOND if isinstance(value, dt.timedelta) else value

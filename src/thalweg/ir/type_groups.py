@@ -1,4 +1,4 @@
-"""Groups of attribute types, by what can be done with their values."""
+"""Groups of attribute types, by the operations that their values support."""
 
 from __future__ import annotations
 

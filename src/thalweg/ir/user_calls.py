@@ -13,14 +13,14 @@ _FRONT_END = ("thalweg.lang", "thalweg.endpoints")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CompositeCall:
     """A composite at work: what the names of its operators begin with, and where it was called."""
 
     prefix: str
     where: Where
 
 
-current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
+current_call: ContextVar[CompositeCall | None] = ContextVar("current_call", default=None)
 
 
 def prefixed(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What of the user's code an operator runs: in three forms, each with what it gets and what becomes of its result."""
+"""The user code that an operator runs, in three forms, each with its arguments and the use of its result."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from thalweg.ir.types import AttributeType, TupleType
 if TYPE_CHECKING:
     from thalweg.ir.folds import Fold
 
-# What is done with the result of a function.
+# How the result of a function is used.
 TRUTH, TUPLE, TUPLES, VALUE = "truth", "tuple", "tuples", "value"
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list that a function gets for itself alone: of tuples, or of values. None: nothing is known of its items."""
+    """A list that no other code holds, passed to a function: of tuples, or of values. None: its items are unknown."""
 
     item: TupleType | AttributeType | None
 
@@ -36,10 +36,10 @@ class UserFunction:
     where: Where
     arguments: tuple[Argument, ...]
     use: str = VALUE
-    output: TupleType | None = None  # of what it returns: one tuple, or several
-    main: bool = False  # whether the operator is this code
-    exact: bool = False  # whether it was read into an expression, so that its code adds nothing
-    contract: str = ""  # why a result depends on the arguments alone, even if the code cannot be read
+    output: TupleType | None = None  # the type of the tuple or tuples that it returns
+    main: bool = False  # whether this code defines the operator
+    exact: bool = False  # whether an expression has its complete meaning, so that its code adds nothing
+    contract: str = ""  # why a result depends on the arguments alone, even if the code cannot be analyzed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class UserStateFunction:
 
     function: Callable[..., Any]
     where: Where
-    state: object  # what every key starts with
+    state: object  # the initial state of every key
     input: TupleType
     outputs: tuple[TupleType, ...]
     main: bool = True
@@ -56,7 +56,7 @@ class UserStateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserClass:
-    """An operator class, by the object that is every key's first state."""
+    """An operator class, given as the object that is the initial state of every key."""
 
     logic: Logic
     where: Where
@@ -69,12 +69,12 @@ UserCode = UserFunction | UserStateFunction | UserClass
 
 
 def is_own(function: object) -> bool:
-    """Whether a callable object is Thalweg's own, like the decoder of a topic's records. Those keep nothing."""
+    """Whether a callable object belongs to Thalweg, like the decoder of a topic's records. Those are stateless."""
     return type(function).__module__.startswith("thalweg.")
 
 
 def fold_code(folds: tuple[Fold, ...], kind: TupleType, where: Where) -> Iterator[UserFunction]:
-    """The functions of an aggregate: arguments, what is picked, and aggregates that the user defines."""
+    """The functions of an aggregate: arguments, picked values, and user-defined aggregates."""
     for fold in folds:
         for one in (fold.argument, fold.picked):
             if one is not None:

@@ -1,4 +1,4 @@
-"""Where in the user's code an exception was raised, and the code that Thalweg generates, as tracebacks show it."""
+"""The location of an exception in user code, and generated code whose lines tracebacks show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GENERATED = "<thalweg "
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The innermost line of the user's code that an exception came through."""
+    """The innermost line of user code in the traceback of an exception."""
 
     module: str
     file: str
@@ -27,14 +27,14 @@ class Raised:
         return f"{self._file()}:{self.line}, in {self.function}"
 
     def _file(self) -> str:
-        """A worker imports the user's modules from an archive; whoever tells the error has them as files."""
+        """A worker imports user modules from an archive; the process that reports the error has them as files."""
         if Path(self.file).exists():
             return self.file
         return getattr(sys.modules.get(self.module), "__file__", None) or self.file
 
 
 def raised_in(error: BaseException) -> Raised | None:
-    """None: no line of the user's raised it; a result that does not fit its type is found behind the function."""
+    """None: no line of user code raised it, e.g. a result of the wrong type is found after the function returned."""
     found: Raised | None = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         code, module = frame.f_code, frame.f_globals
@@ -53,7 +53,7 @@ def is_foreign(file: str) -> bool:
 
 
 def run_generated(source: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
-    """What the generated code defines. Tracebacks show its lines."""
+    """Run generated code and return the names that it defines. Tracebacks show its lines."""
     file = f"{_GENERATED}{name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)

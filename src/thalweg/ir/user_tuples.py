@@ -1,4 +1,4 @@
-"""Tuples as user functions see them, and what user functions return as values of the declared types."""
+"""Tuples as user functions see them, and conversion of their results to the declared types."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from thalweg.ir.values import reviver
 
 _classes: dict[tuple[TupleType, tuple[type | None, ...], tuple[str, ...]], type] = {}
 
-# The same by identity, because hashing a type costs more than making a row. It holds the type, so its id stays its own.
+# A cache by identity, because hashing a type costs more than making a row. It holds the type, so no id is reused.
 _recent: dict[tuple[int, tuple[str, ...]], tuple[TupleType, type]] = {}
 _MANY = 1_000
 
 
 def row_maker(tuple_type: TupleType, names: Sequence[str]) -> type:
-    """A class for tuples with these attributes, derived from the user's own where there is one.
+    """A class for tuples with these attributes, derived from the user's class if there is one.
 
-    It takes values as columns carry them (or as user functions see them) and holds them as user functions see them.
+    It takes values as columns carry them (or as user functions see them) and stores them as user functions see them.
     """
     names = tuple(names)
     recent = _recent.get((id(tuple_type), names))
@@ -27,7 +27,7 @@ def row_maker(tuple_type: TupleType, names: Sequence[str]) -> type:
     wanted = tuple_type, tuple(tuple_type.classes()), names
     if wanted not in _classes:
         _classes[wanted] = _make(tuple_type, names)
-    if len(_recent) >= _MANY:  # every program that arrives brings new, equal types
+    if len(_recent) >= _MANY:  # every new program creates new, equal types
         _recent.clear()
     _recent[id(tuple_type), names] = tuple_type, _classes[wanted]
     return _classes[wanted]
@@ -46,7 +46,7 @@ def _make(tuple_type: TupleType, names: tuple[str, ...]) -> type:
 
 
 def unpack(result: Any, tuple_type: TupleType) -> tuple[Any, ...]:
-    """What a user's function returned (a dict, or an object with the attributes) as values of the declared types."""
+    """Convert the result of a user function (a dict, or an object with the attributes) to the declared types."""
     if isinstance(result, Mapping):
         if result.keys() != set(tuple_type.names):
             raise TypeError(

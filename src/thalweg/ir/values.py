@@ -1,7 +1,7 @@
-"""Values with parts: as columns carry them, and as user functions see them.
+"""Values with parts, as columns carry them and as user functions see them.
 
-Columns carry lists and nested tuples as plain tuples. They pickle without the user's classes, which a worker may not
-be able to import, and they cannot change. User functions see lists that refuse to change and tuples of their classes.
+Columns carry lists and nested tuples as plain tuples. These pickle without the user's classes, which a worker may not
+be able to import, and they are immutable. User functions see immutable lists and instances of their own classes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from thalweg.ir.types import AttributeType, TupleType
 
 
 class FrozenList(list[Any]):
-    """The list of a tuple. Another consumer of the stream may see the same one, so it refuses to change."""
+    """A list in a tuple. It is immutable, because other consumers of the stream may see the same object."""
 
     __slots__ = ()
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("the list of a tuple cannot be changed: copy it with list(…)")
+        raise TypeError("a list in a tuple cannot be changed: copy it with list(…)")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse
@@ -41,7 +41,7 @@ Reviver = Callable[[Any], Any]
 
 
 def reviver(kind: AttributeType) -> Reviver:
-    """From a carried value to what user functions see. What they already saw stays as it is."""
+    """A function that converts a carried value to what user functions see. Converted values stay unchanged."""
     if not kind.composite:
         return lambda value: value
     inner = _list_reviver(kind.required) if kind.required.item is not None else _tuple_reviver(kind.required)
@@ -65,7 +65,7 @@ def _tuple_reviver(kind: AttributeType) -> Reviver:
     def revive(value: Any) -> Any:
         if type(value) is not tuple:
             return value
-        made: Any = object.__new__(python)  # as for whole tuples, the user's own __init__ is not called
+        made: Any = object.__new__(python)  # as for top-level tuples, the user's __init__ is not called
         for name, part, v in zip(names, inner, value, strict=True):
             setattr(made, name, part(v))
         return made

@@ -1,4 +1,4 @@
-"""What every kind of window defines. The kinds themselves are in `thalweg.library.windows`."""
+"""The base class of all kinds of windows. The kinds are in `thalweg.library.windows`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ EVENT_TIME, PUNCTUATION = "event time", "punctuation"  # the marks that can clos
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which tuples of a key an operator sees together, and when. Its text is a part of the state's fingerprint.
+    """Defines which tuples of a key an operator sees together, and when. Its text is part of the state's fingerprint.
 
-    A kind of window is a subclass; the package of the kinds refuses one that leaves out any of these class attributes.
+    Each kind of window is a subclass; `thalweg.library.windows` rejects one that lacks any of these class attributes.
     """
 
     by: tuple[str, ...]
 
-    written: ClassVar[str]  # how users write it; docs/operators.md has it in a table
-    marks: ClassVar[str | None]  # the marks that close it: EVENT_TIME, PUNCTUATION or none
+    written: ClassVar[str]  # how users write it; docs/operators.md lists it in a table
+    marks: ClassVar[str | None]  # the marks that close it: EVENT_TIME, PUNCTUATION or None
     acts_at_end: ClassVar[bool]  # whether the end of the input closes it
     has_kernel: ClassVar[bool]  # whether aggregates over it can run vectorized (`runtime.aggregate`)
     aggregate: ClassVar[type[Logic]]  # aggregates over it, tuple by tuple
@@ -37,12 +37,12 @@ class Window:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The attributes that decide which tuples it holds."""
+        """The attributes that determine which tuples it holds."""
         return self.by
 
     @property
     def distance(self) -> tuple[str, Any] | None:
-        """For a window by delta: the attribute, and how far apart its values may be."""
+        """For a window by delta: the attribute, and the maximum distance between its values."""
         return None
 
     @property

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from thalweg.errors import did_you_mean
-from thalweg.library.fold_terms import Aggregate as Aggregate
+from thalweg.library.fold_terms import AggregateExpr as AggregateExpr
 from thalweg.library.folds import CONSTRUCTORS
 
 globals().update(CONSTRUCTORS)
 
 if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Callable[..., Aggregate]: ...
+    def __getattr__(name: str) -> Callable[..., AggregateExpr]: ...
 
 else:
 

@@ -1,4 +1,4 @@
-"""From a window and aggregates to the operator that computes them."""
+"""Build the operator that computes aggregates over a window."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from thalweg.ir.operators import Function
 from thalweg.ir.types import BOOL, INT64_MAX, INT64_MIN, PYTHON_TYPES, AttributeType, TupleType
 from thalweg.ir.windows import Window
 from thalweg.lang.annotations import attribute_type
-from thalweg.lang.functions import attribute_function, read_function
+from thalweg.lang.read_function import attribute_function, read_function
 from thalweg.lang.type_classes import missing_hint, words
-from thalweg.library.fold_spec import Call
-from thalweg.library.fold_terms import Aggregate, Argument, Combined, Number, Of
+from thalweg.library.fold_spec import FoldCall
+from thalweg.library.fold_terms import AggregateExpr, Argument, Combined, FoldTerm, Number
 from thalweg.library.folds import FOLDS
 from thalweg.library.window_aggregate import ApplyConfig, make_config
 from thalweg.library.windows import WINDOWS
@@ -50,8 +50,8 @@ def apply_logic(window: Window, function: Any) -> Logic:
 
 
 def _same(known: Fold, fold: Fold) -> bool:
-    """Whether two folds always have the same value. Functions with the same code may have captured different values:
-    only the same function counts as the same."""
+    """Whether two folds always have the same value. Functions with the same code may have captured different values,
+    so they must be the same object."""
     return known.fingerprint() == fold.fingerprint() and known.function is fold.function and known.type == fold.type
 
 
@@ -62,9 +62,9 @@ class FoldTable:
         self.input_type, self.where, self.time_type = input_type, where, time_type
         self.folds: list[Fold] = []
 
-    def resolve(self, aggregate: Aggregate) -> Expr:
+    def resolve(self, aggregate: AggregateExpr) -> Expr:
         match aggregate:
-            case Of():
+            case FoldTerm():
                 return self._fold(aggregate)
             case Number(value):
                 return self._number(value)
@@ -77,28 +77,28 @@ class FoldTable:
                         where=self.where,
                         expected="numbers (int or float)",
                         found=f"{a.type} {op} {b.type}",
-                        hint="make them fields of their own and combine them in a .map() behind",
+                        hint="make them separate fields and combine them in a .map() after the aggregate",
                     )
                 return found
         raise GraphError(
             "not an aggregate",
             where=self.where,
-            expected="agg.count(), agg.sum(…) or another of agg, or a combination of them",
+            expected="agg.count(), agg.sum(…) or another aggregate of agg, or a combination of them",
             found=described(aggregate),
-            hint=f"agg.any({aggregate!r}), for a key" if isinstance(aggregate, str) else None,
+            hint=f"for a key, use agg.any({aggregate!r})" if isinstance(aggregate, str) else None,
         )
 
     def _number(self, value: object) -> Const:
         if type(value) is float or (type(value) is int and INT64_MIN <= value <= INT64_MAX):
             return Const(value, PYTHON_TYPES[type(value)])
         raise GraphError(
-            "aggregates are combined with numbers",
+            "aggregates can only be combined with numbers",
             where=self.where,
             expected="an aggregate, a float or a 64-bit int",
             found=repr(value),
         )
 
-    def _fold(self, of: Of) -> Attr:
+    def _fold(self, of: FoldTerm) -> Attr:
         function, picked = self._function(of.argument), self._function(of.picked)
         kind, forwards = self._type(of, function, picked), FOLDS[of.kind].forwards
         fold = Fold(of.kind, function, kind, picked, of.parameter, of.function, forwards)
@@ -114,11 +114,11 @@ class FoldTable:
             return attribute_function(argument, self.input_type, self.where)
         return read_function(argument, self.input_type, self.where)
 
-    def _type(self, of: Of, function: Function | None, picked: Function | None) -> AttributeType:
+    def _type(self, of: FoldTerm, function: Function | None, picked: Function | None) -> AttributeType:
         argument = None if function is None else self._readable(of.kind, function)
         if argument is not None:
             self._check_type(of.kind, argument)
-        call = Call(
+        call = FoldCall(
             argument,
             None if picked is None else self._readable(of.kind, picked),
             None if of.type is None else attribute_type(of.type, f"the result of agg.{of.kind}", self.where),
@@ -134,17 +134,17 @@ class FoldTable:
     def _readable(self, kind: str, function: Function) -> AttributeType:
         if function.expr is None or not isinstance(function.expr, Expr):
             raise GraphError(
-                f"agg.{kind}: its argument cannot be read: {function.opaque_because or 'it builds a tuple'}",
+                f"agg.{kind}: the argument cannot be read: {function.opaque_because or 'it builds a tuple'}",
                 where=self.where,
                 expected="an attribute's name or an expression over attributes",
-                hint="compute the value in a .map() before, with a declared tuple type",
+                hint="compute the value in a .map() first, with a declared tuple type",
             )
         return function.expr.type
 
     def _check_type(self, kind: str, value: AttributeType) -> None:
-        """Refuse values that the fold cannot take."""
+        """Reject values that the fold does not accept."""
         takes = FOLDS[kind].takes
         if takes is None or value in takes:
             return
         hint = "`1 if t.flag else 0` counts a flag" if value is BOOL else missing_hint(value)
-        raise GraphError(f"agg.{kind} of {value}", where=self.where, expected=words(takes), hint=hint)
+        raise GraphError(f"agg.{kind} does not accept {value}", where=self.where, expected=words(takes), hint=hint)

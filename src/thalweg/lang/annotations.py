@@ -1,4 +1,4 @@
-"""From a Python annotation to an attribute type."""
+"""Convert Python annotations to attribute types."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _hint(hint: Any) -> str | None:
     if origin is list or origin in (tuple, set, frozenset):
         return "list[T] holds several values of one type"
     if origin is dict:
-        return "name the parts in a tw.Tuple of their own, or take a list of them"
+        return "declare the parts as a separate tw.Tuple, or use a list of them"
     if origin in (types.UnionType, typing.Union):
-        return "a value has one type; only None may stand beside it"
+        return "a value has one type; only None is allowed in addition"
     return None

@@ -1,4 +1,4 @@
-"""`tw.App` and `tw.Stream`: the language. Building a graph runs nothing."""
+"""`tw.App` and `tw.Stream`: the language. Building a graph does not run anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
 from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.ir.user_calls import call_place, user_frame
-from thalweg.lang import derived as library
+from thalweg.lang import derived_operators as library
 from thalweg.lang import embedding as inside
 from thalweg.lang import keyed_operators as keyed
 from thalweg.lang import pass_through as passing
@@ -24,7 +24,7 @@ from thalweg.lang import plan_hints as control
 from thalweg.lang import stream_ends as ends
 from thalweg.lang.check_endpoints import check_source
 from thalweg.lang.finish_graph import finished
-from thalweg.lang.operator_call import Site, word
+from thalweg.lang.operator_call import OperatorSite, word
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
 from thalweg.lang.tuples import Tuple
@@ -32,7 +32,7 @@ from thalweg.lang.window import names
 
 
 class App:
-    """An application: a named graph of operators. Make it at module level; nothing runs until it is started."""
+    """An application: a named graph of operators. Create it at module level; nothing runs until it is started."""
 
     def __init__(self, name: str) -> None:
         frame = user_frame()
@@ -45,7 +45,7 @@ class App:
         self._by_name: dict[str, Operator] = {}
         self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
         self._calls: list[str] = []  # the names of its composites
-        self._hints: dict[str, Hint] = {}  # by operator: what its plan should be like
+        self._hints: dict[str, Hint] = {}  # hints about the plan, by operator
 
     def source(
         self,
@@ -55,9 +55,9 @@ class App:
         partition_by: str | Iterable[str] | None = None,
         name: str | None = None,
     ) -> Stream:
-        """A stream of the tuples that an endpoint holds. `partition_by`: tuples that differ in these attributes come
-        from different places; rules="paper" reads such a source in parallel."""
-        site = Site(self, "source", name)
+        """A stream of an endpoint's tuples. `partition_by`: the attributes that partition the source;
+        rules="paper" reads such a source in parallel."""
+        site = OperatorSite(self, "source", name)
         if not (isinstance(tuple_type, type) and issubclass(tuple_type, Tuple)):
             raise GraphError(
                 "a source needs a tuple type",
@@ -67,7 +67,9 @@ class App:
             )
         return self._source(site, endpoint, tuple_type.tuple_type, names(partition_by))
 
-    def _source(self, site: Site, endpoint: SourceEndpoint, tuple_type: TupleType, key: tuple[str, ...] = ()) -> Stream:
+    def _source(
+        self, site: OperatorSite, endpoint: SourceEndpoint, tuple_type: TupleType, key: tuple[str, ...] = ()
+    ) -> Stream:
         check_source(endpoint, tuple_type, site.where)
         decoding = endpoint.decoding(tuple_type, site.where)
         if decoding is not None:
@@ -87,8 +89,10 @@ class App:
             )
         )
 
-    def _decoded(self, site: Site, endpoint: SourceEndpoint, decoding: Decoding, tuple_type: TupleType) -> Stream:
-        """Records as they are, and after them a map that decodes: in the workers, under an error policy."""
+    def _decoded(
+        self, site: OperatorSite, endpoint: SourceEndpoint, decoding: Decoding, tuple_type: TupleType
+    ) -> Stream:
+        """A source of raw records and a map that decodes them: in the workers, under an error policy."""
         policy, letters = site.policy(decoding.on_error)
         taken = {o.name for o in self._operators}
         base = f"{site.name}.records"
@@ -110,18 +114,18 @@ class App:
     def imported(
         self, export: str, tuple_type: type[Tuple], *, via: Kafka | None = None, name: str | None = None
     ) -> Stream:
-        """The stream that another application exports under this name; it may run before, after or beside this one.
+        """The stream that another application exports under this name; they may run at the same time or in any order.
 
         `via=tw.kafka(…)`: the exporter's topic, instead of a folder."""
-        site = Site(self, "imported", name)
+        site = OperatorSite(self, "imported", name)
         declared = declared_type(tuple_type, site.where)
         endpoint = through(via, export, site.where) if via is not None else exported(export, declared, site.where)
         return self._source(site, endpoint, declared)
 
     def feedback(self, tuple_type: type[Tuple], *, immediate: bool = False, name: str | None = None) -> Stream:
-        """The start of a loop: the tuples that `.feed(loop)` sends back, each in the epoch behind its own; or, with
+        """The start of a loop: the tuples that `.feed(loop)` sends back, each in the next epoch; or, with
         `immediate`, before the next tuple enters the loop, whose operators then run one tuple at a time."""
-        site = Site(self, "feedback", name)
+        site = OperatorSite(self, "feedback", name)
         if immediate:
             self._immediate.add(site.name)
         return site.stream(
@@ -129,7 +133,7 @@ class App:
         )
 
     def graph(self) -> LogicalGraph:
-        """The finished graph: every stream must end somewhere."""
+        """The finished graph: every stream must have a consumer."""
         return self._finished(tuple(self._operators))
 
     def _finished(self, operators: tuple[Operator, ...], *, open_ends: bool = False) -> LogicalGraph:
@@ -164,18 +168,18 @@ class Stream:
     beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
     beside_letters: Stream | None = field(default=None, compare=False, repr=False)
 
-    def _site(self, kind: str, name: str | None) -> Site:
-        return Site(self.app, kind, name)
+    def _site(self, kind: str, name: str | None) -> OperatorSite:
+        return OperatorSite(self.app, kind, name)
 
     def with_late(self, late: Stream, other: Stream | None = None) -> Stream:
         return replace(self, beside_late=late, beside_late_other=other)
 
     @property
     def late(self) -> Stream:
-        """Behind a window or join by time: the tuples of the stream that came too late for all their windows."""
+        """After a window or join by time: the tuples of the stream that arrived too late for all their windows."""
         if self.beside_late is None:
             raise GraphError(
-                f"the stream {self.ref} has no late tuples beside it",
+                f"the stream {self.ref} has no late tuples",
                 where=call_place(user_frame()),
                 expected="the result of an operator with a window by time",
             )
@@ -183,10 +187,10 @@ class Stream:
 
     @property
     def late_other(self) -> Stream:
-        """Behind a join within a time: the tuples of the other stream that came too late."""
+        """After a join within a time: the tuples of the other stream that arrived too late."""
         if self.beside_late_other is None:
             raise GraphError(
-                f"the stream {self.ref} has no late tuples of another stream beside it",
+                f"the stream {self.ref} has no late tuples of another stream",
                 where=call_place(user_frame()),
                 expected="the result of a join with window.within(…)",
             )
@@ -194,10 +198,10 @@ class Stream:
 
     @property
     def dead_letters(self) -> Stream:
-        """Behind an operator with on_error="dead_letter": the tuples on which it failed, with the error."""
+        """After an operator with on_error="dead_letter": the tuples on which it failed, with the error."""
         if self.beside_letters is None:
             raise GraphError(
-                f"the stream {self.ref} has no dead letters beside it",
+                f"the stream {self.ref} has no dead letters",
                 where=call_place(user_frame()),
                 expected='the result of an operator with on_error="dead_letter"',
             )
@@ -236,18 +240,18 @@ class Stream:
     custom = library.custom
     to_dataframe = inside.to_dataframe
 
-    def _same_app(self, other: Stream, site: Site) -> None:
+    def _same_app(self, other: Stream, site: OperatorSite) -> None:
         if not isinstance(other, Stream):
             raise GraphError("not a stream", where=site.where, expected="a stream", found=described(other))
         if other.app is not self.app:
             raise GraphError(
-                "streams of two applications meet",
+                "streams of different applications cannot be combined",
                 where=site.where,
                 expected=f"a stream of {self.app.name}",
                 found=f"the stream {other.ref} of {other.app.name}",
             )
 
-    def _check_attributes(self, attributes: tuple[str, ...], site: Site) -> None:
+    def _check_attributes(self, attributes: tuple[str, ...], site: OperatorSite) -> None:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
                 raise unknown_attribute(attribute, self.tuple_type, site.where)

@@ -1,4 +1,4 @@
-"""What a user's function has from outside: its syntax, and the values that it captured, as they are now."""
+"""The syntax of a user function, and the current values of the variables that it captures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 
 
 class Opaque(Exception):
-    """The function uses something outside the allow-list."""
+    """The function uses a construct outside the allow-list."""
 
 
 class Captured:
-    """A plain function with its syntax and its captured values; collections are copied, so that they stay so."""
+    """A plain function with its syntax and its captured values; collections are copied, so that they do not change."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, types.FunctionType):
@@ -32,11 +32,11 @@ class Captured:
         self.function, self.code = function, function.__code__
         node = function_node(self.code)
         if node is None:
-            raise Opaque("its source is not at hand")
+            raise Opaque("its source is not available")
         if self.code.co_flags & _SUSPENDED:
             raise Opaque("it is a generator or a coroutine")
         if self.code.co_flags & _VARIADIC:
-            raise Opaque("it takes any number of arguments")
+            raise Opaque("it takes a variable number of arguments")
         self.node = node
         self.names = {name: _copied(value) for name, value in _outer(function)}
         self.defaults = tuple(_copied(value) for value in function.__defaults__ or ())
@@ -49,7 +49,7 @@ class Captured:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The parameters that have a default, with it."""
+        """The parameters with a default, and its value."""
         last = self.positional[len(self.positional) - len(self.defaults) :]
         return dict(zip(last, self.defaults, strict=True)) | self.keyword_defaults
 
@@ -58,11 +58,11 @@ class Captured:
         if isinstance(self.node, ast.Lambda):
             return [ast.Return(self.node.body)]
         if len(self.node.decorator_list) > (declared_of_function(self.function) is not None):
-            raise Opaque("it is decorated")  # tw.declare gives back the function itself
+            raise Opaque("it is decorated")  # tw.declare returns the function itself
         return self.node.body
 
     def frozen(self, helpers: Mapping[types.FunctionType, types.FunctionType]) -> types.FunctionType:
-        """The function with its captured values as they are now: a loop variable may be another when it is called."""
+        """The function with its current captured values: a loop variable may have changed when it is called."""
         names = {n: _frozen_helper(value, helpers) for n, value in self.names.items()}
         cells = tuple(types.CellType(names[n]) if n in names else types.CellType() for n in self.code.co_freevars)
         module = {"__builtins__": builtins, "__name__": self.function.__module__} | names
@@ -81,7 +81,7 @@ def _copied(value: Any) -> Any:
 
 
 def _outer(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Closure variables and globals that the function names."""
+    """Closure variables and globals that the function refers to."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     for name in function.__code__.co_names:
         if name in function.__globals__ and name not in cells:
@@ -90,7 +90,7 @@ def _outer(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         try:
             yield name, cell.cell_contents
         except ValueError:
-            continue  # not yet assigned: whatever reads it stays opaque
+            continue  # not yet assigned: an expression that reads it stays opaque
 
 
 def static_attribute(value: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is checked of the endpoint of every source and sink."""
+"""Checks of the endpoints of sources and sinks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> N
 
 
 def check_targets(graph: LogicalGraph) -> None:
-    """Refuse sinks that would write where another sink writes, or where a source reads."""
+    """Reject sinks that would write where another sink writes, or where a source reads."""
     read = {source.endpoint.folder for source in graph.sources}
     written: list[tuple[Target, str]] = []
     for sink in graph.sinks:
@@ -44,7 +44,7 @@ def check_targets(graph: LogicalGraph) -> None:
                 "a sink writes into the folder that a source reads",
                 operator=sink.name,
                 where=sink.where,
-                expected="a folder of its own",
+                expected="a separate folder",
                 found=folder,
             )
         target = sink.endpoint.target

@@ -1,7 +1,7 @@
 """`@tw.composite`: parameterized sub-graphs.
 
-A composite is a function from streams and parameters to streams. Whatever it makes is an ordinary operator; only the
-names differ: they begin with the name of the call, so that two calls, and two applications, keep their states apart.
+A composite is a function from streams and parameters to streams. The operators that it creates are ordinary ones; only
+their names differ: they begin with the name of the call, so that two calls, and two applications, have separate states.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, Where
-from thalweg.ir.user_calls import Call, call_place, current_call, prefixed, user_frame
+from thalweg.ir.user_calls import CompositeCall, call_place, current_call, prefixed, user_frame
 from thalweg.lang.app import App, Stream
 from thalweg.lang.operator_call import word
 from thalweg.lang.source_place import assigned_name
@@ -21,10 +21,10 @@ R = TypeVar("R")
 
 
 def composite(function: Callable[P, R]) -> Composite[P, R]:
-    """Make a composite of a function that takes streams (or the application) and gives a stream, several, or none.
+    """Make a composite of a function that takes streams (or the application) and returns a stream, several, or none.
 
-    The operators made inside are called after the variable to which the call's result is assigned (`hot.mean`), else
-    after the function; calls inside calls nest (`hot.smooth.mean`).
+    The operators created inside are named after the variable to which the call's result is assigned (`hot.mean`),
+    otherwise after the function; names of nested calls nest (`hot.smooth.mean`).
     """
     return Composite(function)
 
@@ -49,7 +49,7 @@ class Composite(Generic[P, R]):
         where = call_place(frame)
         app = _application([*arguments, *options.values()], self.__name__, where)
         wanted = self._name or _derived(self.__name__, assigned_name(frame))
-        call = Call(_free(prefixed(wanted), app._calls), where)
+        call = CompositeCall(_free(prefixed(wanted), app._calls), where)
         app._calls.append(call.prefix)
         token = current_call.set(call)
         try:
@@ -58,9 +58,9 @@ class Composite(Generic[P, R]):
             current_call.reset(token)
         if result is not None and not all(isinstance(stream, Stream) for stream in _parts(result)):
             raise GraphError(
-                f"the composite {self.__name__} gives no stream",
+                f"the composite {self.__name__} does not return streams",
                 where=where,
-                expected="it returns a stream, a tuple or a dict of streams, or None",
+                expected="a stream, a tuple or a dict of streams, or None",
                 found=repr(result),
             )
         return result
@@ -75,11 +75,11 @@ def _application(arguments: list[object], name: str, where: Where) -> App:
                 return part
             if isinstance(part, Stream):
                 return part.app
-    raise GraphError(f"the composite {name} got no stream", where=where, expected="a stream or the application")
+    raise GraphError(f"the composite {name} gets no stream", where=where, expected="a stream or the application")
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The value itself, or what a tuple, a list or a dict holds."""
+    """The value itself, or the elements of a tuple, a list or a dict."""
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""`tw.declare`: what the author of a function or operator class knows of it and no reading can find."""
+"""`tw.declare`: facts about a function or operator class that its author knows and the analysis cannot find."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
-from thalweg.ir.declarations import ALL, Declared
+from thalweg.ir.declarations import ALL, Declaration
 from thalweg.ir.facts import EFFECTS, STATELESS, UNKNOWN
 from thalweg.ir.user_calls import call_place, user_frame
 
@@ -20,17 +20,18 @@ def declare(
     forwards: str | Iterable[str] | Mapping[str, str] | None = None,
     reads: str | Iterable[str] | None = None,
     effects: str | Iterable[str] | None = None,
-) -> Declared:
-    """Declare what holds of a function, a lambda or an operator class: `@tw.declare(state="stateless")` above it, or
+) -> Declaration:
+    """Declare facts about a function, a lambda or an operator class: `@tw.declare(state="stateless")` above it, or
     `tw.declare(…)(lambda t: …)`, or as the `model` of an operator class.
 
     `state`: "stateless", "unknown", or the key attributes that partition it. `selectivity`: tuples emitted for each
-    tuple, a number or (least, most), most None: any number; a list has one for each output port. `forwards`: attributes
-    that are copied unchanged, {output: input} where the names differ, or "all". `reads`: the attributes that are used.
-    `effects`: "none", or what is left of them. What is not said is found by reading. `thalweg check` tries it on data.
+    tuple: a number, or (least, most), where most=None is any number; a list has one entry for each output port.
+    `forwards`: attributes that are copied unchanged, {output: input} where the names differ, or "all". `reads`: the
+    attributes that are used. `effects`: "none", or the remaining effects. Facts that are not declared are found by
+    reading the code. `thalweg check` tests declarations on data.
     """
     where = call_place(user_frame())
-    return Declared(
+    return Declaration(
         where=where,
         state=_state(state, where),
         selectivity=_selectivity(selectivity, where),
@@ -73,7 +74,7 @@ def _bounds(given: Any, where: Where) -> tuple[int, int | None]:
         raise GraphError(
             "tw.declare: bad selectivity",
             where=where,
-            expected="a number, or (least, most) with most None for any number; a list has one for each output port",
+            expected="a number, or (least, most), where most may be None; a list has one entry for each output port",
             found=repr(given),
         )
     return found

@@ -1,5 +1,5 @@
-"""An application inside a Spark program of the user's. The language can be used without an engine, so what runs an
-application is provided from outside and loaded when one of these is called."""
+"""Applications inside a user's Spark program. The language can be used without an engine, so the code that runs an
+application is provided from outside and loaded when one of these functions is called."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 MAX_TUPLES = 1_000_000
 
 
-class Running(Protocol):
+class BackgroundRun(Protocol):
     """A run in the background."""
 
     @property
     def active(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it is still running."""
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended it, if it was an error."""
+        """The error that ended it, if any."""
 
     @property
     def reports(self) -> Sequence[Any]:
-        """What each of the last epochs did."""
+        """The reports of the last epochs."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if it did not come in so many seconds. Raises what ended the run."""
+        """Wait for the end; False after `timeout` seconds. Raises the error that ended the run."""
 
     def result(self) -> Any:
-        """Wait for the end; what the run did, and what its collect sinks took."""
+        """Wait for the end; returns the result of the run, with the tuples of its collect sinks."""
 
     def stop(self) -> Any:
-        """Stop after the epoch in progress. A start on the same checkpoint goes on. Gives what `result` gives."""
+        """Stop after the epoch in progress. A start on the same checkpoint resumes. Returns the same as `result`."""
 
     def __enter__(self) -> Self: ...
 
@@ -57,7 +57,7 @@ class Running(Protocol):
 
 
 class Embedding(Protocol):
-    """What runs an application inside a Spark program."""
+    """The interface of the code that runs applications inside a Spark program."""
 
     def start(
         self,
@@ -70,7 +70,7 @@ class Embedding(Protocol):
         overwrite: bool,
         keep_epochs: int | None,
         **options: Unpack[PlanOptions],
-    ) -> Running: ...
+    ) -> BackgroundRun: ...
 
     def to_dataframe(
         self,
@@ -100,8 +100,8 @@ def start(
     overwrite: bool = False,
     keep_epochs: int | None = None,
     **options: Unpack[PlanOptions],
-) -> Running:
-    """Run the application in the background, in a session of your own. The other options are those of `tw.run`:
+) -> BackgroundRun:
+    """Run the application in the background, in an existing session. The other options are those of `tw.run`:
     degree, fuse, buckets, balance, rules, frame_rows and plan (a plan's text, or the file with it)."""
     return _embedding().start(
         app,
@@ -124,7 +124,7 @@ def to_dataframe(
     max_tuples_per_epoch: int = MAX_TUPLES,
     **options: Unpack[PlanOptions],
 ) -> DataFrame:
-    """The stream's tuples as a streaming DataFrame, for one query of Spark's with any sink. Their order is not kept.
+    """The stream's tuples as a streaming DataFrame, for one Spark query with any sink. Their order is not kept.
     The other options are those of `tw.run`."""
     return _embedding().to_dataframe(
         stream.app,
@@ -138,7 +138,7 @@ def to_dataframe(
 
 
 def graph_of(stream: Stream) -> LogicalGraph:
-    """What of the application makes this stream, with one sink behind it."""
+    """The part of the application that makes this stream, with one sink after it."""
     where = call_place(user_frame())
     operators = {o.name: o for o in stream.app._operators}
     feeds = {o.endpoint.feeds: o for o in operators.values() if isinstance(o, Sink) and o.endpoint.feeds is not None}
@@ -156,9 +156,9 @@ def graph_of(stream: Stream) -> LogicalGraph:
     graph = stream.app._finished((*kept, sink), open_ends=True)
     if graph.loops:
         raise GraphError(
-            f"{stream.ref} depends on what {graph.loops[0].name} feeds back, epoch by epoch",
+            f"{stream.ref} depends on tuples that {graph.loops[0].name} feeds back, epoch by epoch",
             where=where,
-            expected="a stream without a loop before it, or with app.feedback(…, immediate=True)",
+            expected="a stream without a loop upstream, or with app.feedback(…, immediate=True)",
             hint="app.start(spark), with a sink",
         )
     return graph

@@ -1,6 +1,6 @@
-"""Which function loads the code that runs applications inside a Spark program.
+"""The function that loads the code that runs applications inside a Spark program.
 
-The package provides it when it is imported: the language does not import the engines, not even later.
+The package provides it when it is imported: the language does not import the engines, not even lazily.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ def provide(load: Callable[[], Any]) -> None:
 
 
 def loaded() -> Any:
-    """What runs applications (`lang.embedding.Embedding`), loaded now."""
+    """The code that runs applications (`lang.embedding.Embedding`), loaded by this call."""
     (load,) = _provided
     return load()

@@ -13,7 +13,7 @@ from thalweg.errors import Where
 from thalweg.ir.expr import Attr, Const, Expr, Record
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, TupleType, unknown_attribute
 from thalweg.lang.captures import Captured, Opaque, static_attribute
-from thalweg.lang.symbols import Row, Scope, Static, Symbol
+from thalweg.lang.symbols import Scope, Static, Symbol, TupleSymbol
 from thalweg.lang.tuples import Tuple, plain
 from thalweg.lang.typed_expressions import Typed, Value, constant
 
@@ -48,13 +48,13 @@ _CONVERSIONS: Mapping[int, str] = {ord("r"): "repr", ord("s"): "str"}
 class Expressions:
     """Reads expressions in the scope of one call of a function."""
 
-    via: Where | None = None  # the call of the composite that the function stands in
+    via: Where | None = None  # the call of the composite that contains the function
 
     def __init__(self, function: Captured, scope: Scope, input_type: TupleType, typed: Typed) -> None:
         self.function, self.scope, self.input_type, self.typed = function, scope, input_type, typed
 
     def helper(self, node: ast.Call, function: types.FunctionType) -> Symbol:
-        """A call of the user's own function."""
+        """A call of a user function."""
         raise NotImplementedError
 
     def value(self, node: ast.expr) -> Value:
@@ -123,7 +123,7 @@ class Expressions:
         return found.value
 
     def truth(self, node: ast.expr) -> Expr:
-        """The truth of a value; of `and`, `or` and `not` only the truth of their operands matters then."""
+        """The truth of a value; for `and`, `or` and `not`, only the truth of their operands matters."""
         match node:
             case ast.BoolOp(op=op, values=values):
                 return self.typed.fold("and" if isinstance(op, ast.And) else "or", [self.truth(v) for v in values])
@@ -192,7 +192,7 @@ class Expressions:
     def name(self, name: str) -> Symbol:
         if name in self.function.locals:
             if name not in self.scope:
-                raise Opaque(f"{name} may not be assigned")
+                raise Opaque(f"{name} may be unassigned")
             return self.scope[name]
         if name in self.function.names:
             return Static(self.function.names[name])
@@ -203,7 +203,7 @@ class Expressions:
     def _attribute(self, node: ast.Attribute, value: Symbol, name: str) -> Symbol:
         if isinstance(value, Static):
             return Static(static_attribute(value.value, name))
-        if not isinstance(value, Row):
+        if not isinstance(value, TupleSymbol):
             raise Opaque(f"it uses `{ast.unparse(node)}`")
         declared = self.input_type
         kind = declared.get(name)
@@ -220,7 +220,7 @@ class Expressions:
                 raise Opaque("an output attribute's name is not a literal")
             fields.append((key.value, self.expr(value)))
         if len({name for name, _ in fields}) != len(fields):
-            raise Opaque("an output attribute stands there twice")
+            raise Opaque("an output attribute is given twice")
         return Record(tuple(fields))
 
     # Calls
@@ -274,7 +274,7 @@ class Expressions:
         return self.typed.known(name, *operands)
 
     def _whole(self, expr: Expr, node: ast.expr, *kinds: Any) -> Expr:
-        """The number that it is; a bool is an int."""
+        """The expression as a number; a bool becomes an int."""
         if expr.type in kinds:
             return expr
         if expr.type is not BOOL:
@@ -294,10 +294,10 @@ class Expressions:
     def _constructed(self, node: ast.Call, made: type[Tuple]) -> Record:
         declared = made.tuple_type
         if not plain(made):
-            raise Opaque(f"{declared.name} has an __init__ of its own")
+            raise Opaque(f"{declared.name} defines its own __init__")
         given = dict(zip(declared.names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
         if len(node.args) + len(node.keywords) != len(given) or given.keys() != set(declared.names):
-            raise Opaque(f"it does not give each attribute of {declared.name} once")
+            raise Opaque(f"it does not give each attribute of {declared.name} exactly once")
         return Record(tuple((name, self.expr(given[name])) for name in declared.names))
 
 

@@ -1,4 +1,4 @@
-"""Finish a graph: what can only be seen when all of it is there."""
+"""Finish a graph: the checks and rewrites that need the complete graph."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from thalweg.lang.plan_hints import check_hints
 def finished(
     declared: LogicalGraph, immediate: frozenset[str], where: Where, *, open_ends: bool = False
 ) -> LogicalGraph:
-    """The graph as the compiler takes it, or the error of a program that is not whole.
+    """The graph in the form that the compiler takes; an incomplete program is an error.
 
-    `open_ends`: it is a part of a graph, so a stream may lead nowhere.
+    `open_ends`: it is a part of a graph, so a stream may have no consumer.
     """
     graph = replace(declared, operators=_with_steps(_without_idle_marks(declared.operators)))
     if not graph.sources:
@@ -27,10 +27,10 @@ def finished(
     for stream, consumers in graph.consumers.items():
         if not consumers and not open_ends and not _may_end(graph, stream):
             raise GraphError(
-                f"the stream {stream} leads nowhere",
+                f"the stream {stream} has no consumer",
                 operator=stream.operator,
                 where=graph.by_name[stream.operator].where,
-                expected="an operator or a sink behind every output port",
+                expected="an operator or a sink after every output port",
                 hint=".sink(tw.collect())",
             )
     fed = {sink.endpoint.feeds for sink in graph.sinks}
@@ -49,7 +49,7 @@ def finished(
 
 
 def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
-    """Marks need no taker, nor do tuples that came too late."""
+    """Marks and late tuples do not need a consumer."""
     operator = graph.by_name[stream.operator]
     if stream.port == operator.mark_output:
         return True
@@ -57,13 +57,13 @@ def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:
 
 
 def _without_idle_marks(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Without the merged marks of several streams that nothing acts on."""
+    """Without the merged marks of several streams that no operator uses."""
     used = {stream.operator for operator in operators for stream in operator.inputs}
     kept = tuple(o for o in operators if not o.makes_marks or o.name in used)
     return kept if len(kept) == len(operators) else _without_idle_marks(kept)
 
 
 def _with_steps(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Event time in the largest steps that the windows behind it allow."""
+    """Event time in the largest steps that the windows downstream allow."""
     step = math.gcd(*(length for operator in operators for length in operator.time_lengths)) or 1
     return tuple(replace(o, step=step) if isinstance(o, ops.EventTime) and not o.step else o for o in operators)

@@ -66,7 +66,7 @@ def _behind(operator: Operator, exits: dict[StreamRef, int], loop: str) -> Opera
 
 
 def _in_order(operators: list[Operator], declared: dict[str, int]) -> tuple[Operator, ...]:
-    """Each operator after those that feed it, otherwise as they were declared."""
+    """Each operator after those that feed it, otherwise in the order of declaration."""
     by_name = {o.name: o for o in operators}
     sorter = TopologicalSorter({o.name: [s.operator for s in o.inputs] for o in operators})
     sorter.prepare()
@@ -82,7 +82,7 @@ def _in_order(operators: list[Operator], declared: dict[str, int]) -> tuple[Oper
 
 
 def _reachable(start: str, edges: Mapping[str, Iterable[str]]) -> set[str]:
-    """What can be reached from here along the edges, itself included."""
+    """The nodes that can be reached from `start` along the edges, including itself."""
     found = {start}
     waiting = [start]
     while waiting:
@@ -93,7 +93,7 @@ def _reachable(start: str, edges: Mapping[str, Iterable[str]]) -> set[str]:
 
 
 def _by_rows(operator: Operator, types: dict[StreamRef, TupleType]) -> Operator:
-    """Aggregates and joins that have kernels, as the Python code that gives the same."""
+    """Aggregates and joins that have kernels, as Python code with the same results."""
     match operator:
         case ops.Aggregate(window=window, folds=folds, fields=fields):
             logic = aggregate_logic(window, folds, fields)
@@ -124,10 +124,10 @@ def _check(inside: tuple[Operator, ...], loop: Operator) -> None:
     for operator in inside:
         if not isinstance(operator, INSIDE) or operator.on_error != "fail" or operator.mark_port is not None:
             raise GraphError(
-                f"{operator.name} cannot stand in the immediate loop of {loop.name}",
+                f"{operator.name} cannot be in the immediate loop of {loop.name}",
                 operator=operator.name,
                 where=operator.where,
                 expected='map, filter, flat_map, split, union, aggregate, join, custom; on_error="fail", no marks',
                 found=operator.kind,
-                hint="app.feedback(Type) without immediate=True takes all operators",
+                hint="app.feedback(Type) without immediate=True supports all operators",
             )

@@ -10,12 +10,12 @@ from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.types import TupleType
 from thalweg.ir.windows import Window
-from thalweg.lang import derived as library
+from thalweg.lang import derived_operators as library
 from thalweg.lang.aggregates import FoldTable, aggregate_logic, check_window, has_kernel
-from thalweg.lang.operator_call import Site
+from thalweg.lang.operator_call import OperatorSite
 from thalweg.lang.tuples import check_names
 from thalweg.lang.window import Distance, names
-from thalweg.library.fold_terms import Aggregate
+from thalweg.library.fold_terms import AggregateExpr
 from thalweg.library.windows.by_event_time import TimeWindow
 from thalweg.library.windows.of_joins import Last, Within
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def aggregate(
-    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: Aggregate
+    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: AggregateExpr
 ) -> Stream:
-    """Aggregates over a window: a result per tuple of a running window, per slide of a sliding one, and when a
-    tumbling one closes."""
-    site = Site(self.app, "aggregate", name)
+    """Aggregates over a window: a result per tuple of a running window, per slide of a sliding window, and when a
+    tumbling window closes."""
+    site = OperatorSite(self.app, "aggregate", name)
     check_window(window, "an aggregate", site.where)
     if not fields:
         raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
@@ -70,11 +70,11 @@ def join(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """Each tuple of this stream with those tuples of the other that its `window` holds and that match: that have
-    the same key (`on`; a dict maps this side's names to the other's), that lie in a `band` (attribute, distance),
-    for which `where` is true. With `mine` this side is stored too, and each tuple of the other finds its partners.
+    """Join each tuple of this stream with the matching tuples in the `window` of the other. Tuples match if they have
+    the same key (`on`; a dict maps this side's names to the other's), are within a `band` (attribute, distance), and
+    `where` is true. With `mine` this side is stored too, and each tuple of the other is joined with its matches.
     """
-    site = Site(self.app, "join", name)
+    site = OperatorSite(self.app, "join", name)
     self._same_app(other, site)
     if not isinstance(window, Last | Within) or not (mine is None or isinstance(mine, Last | Within)):
         raise GraphError(
@@ -92,7 +92,7 @@ def join(
     for side, wanted in ((window, theirs), (mine, key)):
         if isinstance(side, Last) and side.by not in ((), wanted):
             raise GraphError(
-                "the join's window is kept by another key",
+                "the window of the join has a different key",
                 where=site.where,
                 expected=f"by={wanted}",
                 found=f"by={side.by}",

@@ -1,4 +1,4 @@
-"""The call of the user's program that makes an operator: its place, its name, and what all operators check."""
+"""The call in the user's program that creates an operator: its location, its name, and the checks of all operators."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def word(name: str, what: str, where: Where) -> str:
-    """A name that stands in the text form of a plan and in generated code as one word."""
+    """A name that is a single word in the text form of a plan and in generated code."""
     if not name or any(c.isspace() or not c.isprintable() or c in "#=[]" for c in name):
         raise GraphError(f"bad {what} name", where=where, expected="a word without spaces or # = [ ]", found=repr(name))
     return name
 
 
-class Site:
-    """The call of the user's program that makes an operator: its place and the operator's name."""
+class OperatorSite:
+    """The call in the user's program that creates an operator: its location and the operator's name."""
 
     def __init__(self, app: App, kind: str, name: str | None) -> None:
         frame = user_frame()
@@ -45,8 +45,8 @@ class Site:
             raise GraphError(
                 f"two operators are called {name}",
                 where=self.where,
-                found=f"the first stands at {taken[name].where}",
-                hint="sinks are operators too; name= may be left out",
+                found=f"the first is at {taken[name].where}",
+                hint="sinks are operators too; name= is optional",
             )
         return name
 
@@ -57,7 +57,7 @@ class Site:
         return base if base not in taken else next(name for name in numbered if name not in taken)
 
     def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
-        """The first output of a new operator. Marks pass beside operators that emit at their tuples' own positions."""
+        """The first output of a new operator. Marks bypass operators that emit at the positions of their input."""
         self.app._add(operator)
         made = self.app._stream(operator.output, operator.outputs[0])
         if like is not None:
@@ -88,7 +88,7 @@ class Site:
             raise GraphError(
                 f"the stream {stream.ref} has no event time",
                 where=self.where,
-                expected="a stream behind .event_time(attribute), with that attribute"
+                expected="a stream after .event_time(attribute), with that attribute"
                 + (f" ({stream.time})" if stream.time else ""),
                 found=str(stream.tuple_type),
                 hint='.event_time("attribute", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
@@ -96,7 +96,7 @@ class Site:
         return stream.time
 
     def window(self, stream: Stream, window: Window) -> Window:
-        """The window, checked against the stream that it sees."""
+        """The window, checked against its stream."""
         stream._check_attributes(window.by, self)
         if isinstance(window, TimeWindow):
             time = window.on or self.time_attribute(stream)
@@ -109,7 +109,7 @@ class Site:
             raise GraphError(
                 f"the stream {stream.ref} has no punctuation",
                 where=self.where,
-                expected="a stream behind .punctor(…)",
+                expected="a stream after .punctor(…)",
                 hint=".punctor(lambda t: …), true for the tuples that end a window",
             )
         if window.distance is not None:
@@ -119,18 +119,18 @@ class Site:
         return window
 
     def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
-        """A length of time is in the unit of the attribute: 10 could be seconds, for a datetime it would be 10 µs."""
+        """A length of time must be in the unit of the attribute: 10 may mean seconds, but is 10 µs for a datetime."""
         kind = stream.tuple_type.get(attribute)
         if clock != (kind == DATETIME):
             raise GraphError(
-                "a length of time in another unit than the event time",
+                "a length of time in a different unit than the event time",
                 where=self.where,
                 expected="a timedelta" if kind == DATETIME else f"an int, in the unit of {attribute}",
                 found="a timedelta" if clock else "an int",
             )
 
     def marks_of(self, streams: list[Stream]) -> StreamRef | None:
-        """The marks of several streams together; None if they have different ones."""
+        """The merged marks of several streams; None if they have different kinds of marks."""
         if not _alike_marked(streams):
             return None
         refs = list(dict.fromkeys(s.marks for s in streams if s.marks is not None))
@@ -163,7 +163,7 @@ class Site:
         timed: bool = False,
         on_error: str = "fail",
     ) -> list[Stream]:
-        """A new operator of Python code, and its output streams."""
+        """Add an operator that runs Python code; returns its output streams."""
         for other in streams[1:]:
             streams[0]._same_app(other, self)
         policy, letters = self.policy(on_error)
@@ -191,7 +191,7 @@ class Site:
     def windowed(
         self, stream: Stream, word: str, window: Window, logic: Logic, output: TupleType, on_error: str
     ) -> Stream:
-        """An operator over a window, with its late stream where the window is in event time."""
+        """An operator over a window, with a late stream if the window is in event time."""
         outputs = [output, stream.tuple_type] if window.timed else [output]
         marks = None if window.marks is None else stream.marks
         made = self.process(
@@ -201,5 +201,5 @@ class Site:
 
 
 def _alike_marked(streams: list[Stream]) -> bool:
-    """Whether all streams have event time, or all punctuation; otherwise what they meet in has neither."""
+    """Whether all streams have event time, or all punctuation; otherwise the result of combining them has neither."""
     return all(s.marks is not None for s in streams) and len({s.timed for s in streams}) == 1

@@ -1,4 +1,4 @@
-"""The tuple type that an operator puts out: declared by the user, or read from the function."""
+"""The output tuple type of an operator: declared by the user, or inferred from the function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) 
         check_names((name for name, _ in read.expr.fields), name, where)
         return TupleType(name, tuple((name, expr.type) for name, expr in read.expr.fields))
     if read.expr is not None:
-        return TupleType(name, ())  # refused by the caller, with what it found
+        return TupleType(name, ())  # rejected by the caller, which reports the type that it found
     raise GraphError(
         f"the output type of this map cannot be inferred: {read.opaque_because}",
         where=where,
@@ -34,7 +34,7 @@ def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) 
 
 
 def in_declared_order(read: Function, output: TupleType, where: Where) -> Function:
-    """The function with its fields in the order, and of the types, of the output type."""
+    """The function with its fields in the order and of the types of the output type."""
     assert isinstance(read.expr, Record)
     fields = dict(read.expr.fields)
     for name in fields:
@@ -50,7 +50,7 @@ def in_declared_order(read: Function, output: TupleType, where: Where) -> Functi
             raise GraphError(f"the map does not return {name}", where=where, expected=str(output))
         if not accepts(kind, fields[name].type):
             raise GraphError(
-                f"the map returns another type for {name}",
+                f"the map returns the wrong type for {name}",
                 where=where,
                 expected=str(kind),
                 found=str(fields[name].type),
@@ -65,5 +65,5 @@ def in_declared_order(read: Function, output: TupleType, where: Where) -> Functi
 
 
 def _as_declared(expr: Expr, kind: AttributeType) -> Expr:
-    """An int where a float is declared becomes one."""
+    """An int becomes a float where one is declared."""
     return expr if expr.type == kind else Apply("float", (expr,), FLOAT)

@@ -26,7 +26,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-# What text becomes, by type.
+# The conversion of text, by type.
 TYPES: Mapping[type, Callable[[str], Any]] = {
     int: int,
     float: float,
@@ -39,7 +39,7 @@ TYPES: Mapping[type, Callable[[str], Any]] = {
 
 
 def converted(value: Any, kind: type, what: str, where: Where | None) -> Any:
-    """The value as this type, or an error that names `what`. The value of a secret is in no error."""
+    """The value as this type, or an error that names `what`. Errors never show the value of a secret."""
     if kind is Secret:
         return _secret(value, what, where)
     if kind is float and type(value) is int:
@@ -50,7 +50,7 @@ def converted(value: Any, kind: type, what: str, where: Where | None) -> Any:
         return value
     if not isinstance(value, str):
         raise GraphError(
-            f"{what}: another type", where=where, expected=kind.__name__, found=f"{type(value).__name__} ({value!r})"
+            f"{what}: wrong type", where=where, expected=kind.__name__, found=f"{type(value).__name__} ({value!r})"
         )
     try:
         return TYPES[kind](value)
@@ -62,7 +62,7 @@ def _secret(value: Any, what: str, where: Where | None) -> Secret:
     if isinstance(value, Secret):
         return value
     if not isinstance(value, str):
-        raise GraphError(f"{what}: another type", where=where, expected="str", found=type(value).__name__)
+        raise GraphError(f"{what}: wrong type", where=where, expected="str", found=type(value).__name__)
     if not value.startswith("@"):
         return Secret(value)
     try:

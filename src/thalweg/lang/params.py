@@ -1,7 +1,7 @@
-"""`tw.param` and `tw.secret`: what a run gives to an application.
+"""`tw.param` and `tw.secret`: the values that a run passes to an application.
 
 A parameter is a plain value, known when its module is loaded, so that a function which captures it is read like one
-with a literal. Therefore whoever starts a run gives the values first and loads the module then (`thalweg.load`).
+with a literal. Therefore a run sets the values first and then loads the module (`thalweg.load`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_DEFAULT = _NoDefault()
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredParam:
     """A parameter as the application declared it, with the value of this run."""
 
     name: str
@@ -52,24 +52,24 @@ class Declared:
 
 @dataclass
 class Scope:
-    """The values of one load of an application, and what it declared."""
+    """The values of one load of an application, and the parameters that it declared."""
 
     given: Mapping[str, object] = field(default_factory=dict)
-    declared: dict[tuple[str, str], Declared] = field(default_factory=dict)  # by module and name
+    declared: dict[tuple[str, str], DeclaredParam] = field(default_factory=dict)  # by module and name
     app_modules: set[str] = field(default_factory=set)
 
-    def of(self, module: str) -> tuple[Declared, ...]:
+    def of(self, module: str) -> tuple[DeclaredParam, ...]:
         return tuple(d for d in self.declared.values() if d.module == module)
 
     def check(self, module: str) -> None:
-        """Refuse to go on without values, and with parameters that would have other values in a worker."""
+        """Reject missing values, and parameters that would have different values in a worker."""
         for declared in self.declared.values():
             if declared.module not in self.app_modules:
                 raise GraphError(
                     f"the parameter {declared.name} is declared outside of the application's module",
                     where=declared.where,
-                    expected="tw.param in the module that makes the tw.App",
-                    hint="other processes import this module anew, without the run's values: pass the value on instead",
+                    expected="tw.param in the module that creates the tw.App",
+                    hint="other processes import this module again, without the run's values: pass the value instead",
                 )
         self.check_values(module)
 
@@ -79,13 +79,13 @@ class Scope:
             raise missing_error(missing)
 
     def check_given(self, module: str) -> None:
-        """Refuse values for parameters that nobody declared."""
+        """Reject values for undeclared parameters."""
         known = [d.name for d in self.of(module)]
         for name in self.given:
             if name not in known:
                 raise GraphError(
                     f"no such parameter: {name}",
-                    expected=", ".join(known) or "none: the application declares no parameter",
+                    expected=", ".join(known) or "none: the application declares no parameters",
                     found=name,
                     hint=did_you_mean(name, known),
                 )
@@ -105,7 +105,7 @@ def is_loading() -> bool:
 
 @contextmanager
 def loading(given: Mapping[str, object]) -> Iterator[Scope]:
-    """What is declared inside the block gets these values."""
+    """Parameters that are declared inside the block get these values."""
     scope = Scope(given)
     token = _scope.set(scope)
     try:
@@ -125,7 +125,7 @@ def param(name: str, *, help: str = "") -> str: ...
 
 
 def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str = "", secret: bool = False) -> Any:
-    """The value of a run parameter: `--param name=value`, the environment's THALWEG_PARAM_NAME, or the default."""
+    """The value of a run parameter: `--param name=value`, the variable THALWEG_PARAM_NAME, or the default."""
     frame = user_frame()
     where = call_place(frame)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
@@ -133,16 +133,16 @@ def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str =
     scope, module = current_scope(), frame.f_globals.get("__name__", "")
     kind = _kind(name, default, type, where) if not secret else Secret
     first = scope.declared.get((module, name))
-    if first is not None and scope is not _imported:  # which may import a module again, or another of the same name
-        raise GraphError(f"two parameters are called {name}", where=where, found=f"the first stands at {first.where}")
+    if first is not None and scope is not _imported:  # there, a module may be imported again, or two have the same name
+        raise GraphError(f"two parameters are called {name}", where=where, found=f"the first is at {first.where}")
     value, origin = _value(scope, name, kind, default, where)
-    made = Declared(name, kind, help, secret, module, where, value, origin)
+    made = DeclaredParam(name, kind, help, secret, module, where, value, origin)
     scope.declared[module, name] = made
     return Missing(made, scope) if origin == "missing" else value
 
 
 def secret(name: str, *, help: str = "") -> Secret:
-    """A parameter that is never shown: `.reveal()` gives its text."""
+    """A parameter that is never shown: `.reveal()` returns its text."""
     return param(name, secret=True, help=help)
 
 
@@ -170,11 +170,11 @@ def _value(scope: Scope, name: str, kind: type, default: Any, where: Where) -> t
         return None, "missing"
     if default is None:
         return None, "default"
-    return converted(default, kind, f"parameter {name}, its default", where), "default"
+    return converted(default, kind, f"default of parameter {name}", where), "default"
 
 
-def missing_error(missing: list[Declared]) -> GraphError:
-    """One error for all of them."""
+def missing_error(missing: list[DeclaredParam]) -> GraphError:
+    """One error for all missing parameters."""
     lines = [f"{d.name} ({d.type.__name__.lower()}){f': {d.help}' if d.help else ''}, {d.where}" for d in missing]
     first = missing[0]
     value = "@file" if first.secret else "…"
@@ -187,9 +187,9 @@ def missing_error(missing: list[Declared]) -> GraphError:
 
 
 class Missing:
-    """Stands for a value that nobody gave, until the error can name all of them. Whoever uses it gets the error."""
+    """A placeholder for a missing value, until the error can name all of them. Any use of it raises the error."""
 
-    def __init__(self, declared: Declared, scope: Scope) -> None:
+    def __init__(self, declared: DeclaredParam, scope: Scope) -> None:
         self.__declared, self.__scope = declared, scope
 
     def __repr__(self) -> str:
@@ -200,7 +200,7 @@ class Missing:
         raise missing_error([d for d in self.__scope.of(module) if d.origin == "missing"])
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked by copy, pickle, inspect and others that use nothing
+        if name.startswith("__"):  # looked up by copy, pickle, inspect and others that do not use the value
             raise AttributeError(name)
         return self._used()
 

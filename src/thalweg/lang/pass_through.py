@@ -1,4 +1,4 @@
-"""Operators whose tuples pass as they are: `union`, `event_time`, `punctor`, `delay`, `throttle`."""
+"""Operators that pass tuples through unchanged: `union`, `event_time`, `punctor`, `delay`, `throttle`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from thalweg.ir import operators as ops
 from thalweg.ir.operators import MARK, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
-from thalweg.lang.functions import read_function
-from thalweg.lang.operator_call import Site
+from thalweg.lang.operator_call import OperatorSite
+from thalweg.lang.read_function import read_function
 from thalweg.library.window_arguments import Duration
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TIME_TYPES = (INT, DATETIME)
 
 def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
     """The tuples of several streams of one type, in the order of their positions."""
-    site = Site(self.app, "union", name)
+    site = OperatorSite(self.app, "union", name)
     for other in others:
         self._same_app(other, site)
         if not self.tuple_type.same_attributes(other.tuple_type):
@@ -34,7 +34,7 @@ def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
                 where=site.where,
                 expected=str(self.tuple_type),
                 found=str(other.tuple_type),
-                hint="a .map() of one of them to the attributes of the other, in their order",
+                hint="use .map() to give one stream the attributes of the other, in the same order",
             )
     refs = (self.ref, *(other.ref for other in others))
     marks = site.marks_of([self, *others])
@@ -47,13 +47,13 @@ def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
 def event_time(
     self: Stream, attribute: str, *, lateness: Duration = 0, step: Duration | None = None, name: str | None = None
 ) -> Stream:
-    """The event time of a stream is that of an attribute (a datetime, or an int in any unit); tuples may come
-    `lateness` after others that are newer. Event time moves in steps; by default the windows decide how large."""
-    site = Site(self.app, "event_time", name)
+    """Use an attribute (a datetime, or an int in any unit) as the event time of the stream; tuples may arrive up to
+    `lateness` after newer ones. Event time advances in steps; by default, their size depends on the windows."""
+    site = OperatorSite(self.app, "event_time", name)
     self._check_attributes((attribute,), site)
     if self.tuple_type.get(attribute) not in TIME_TYPES:
         raise GraphError(
-            f"event_time: {attribute} is no time",
+            f"event_time: {attribute} is not a time",
             where=site.where,
             expected=" or ".join(map(str, TIME_TYPES)),
             found=str(self.tuple_type.get(attribute)),
@@ -89,8 +89,8 @@ def punctor(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """The stream with a punctuation behind (or before) each tuple for which the predicate is true."""
-    site = Site(self.app, "punctor", name)
+    """The stream with a punctuation after (or before) each tuple for which the predicate is true."""
+    site = OperatorSite(self.app, "punctor", name)
     read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
     policy, letters = site.policy(on_error)
     operator = ops.Punctor(
@@ -106,18 +106,18 @@ def punctor(
 
 
 def delay(self: Stream, seconds: float, *, name: str | None = None) -> Stream:
-    """The same tuples, later: each frame of them, as the plan cuts them, waits so long before it goes on."""
-    site = Site(self.app, "delay", name)
+    """The same tuples, delayed: each frame, as cut by the plan, waits this many seconds before it is passed on."""
+    site = OperatorSite(self.app, "delay", name)
     return _paced(self, site, delay_s=_positive(seconds, "delay", site))
 
 
 def throttle(self: Stream, rate: float, *, name: str | None = None) -> Stream:
-    """The same tuples, at most so many per second on each channel."""
-    site = Site(self.app, "throttle", name)
+    """The same tuples, at most `rate` per second on each channel."""
+    site = OperatorSite(self.app, "throttle", name)
     return _paced(self, site, rate_per_s=_positive(rate, "throttle", site))
 
 
-def _paced(self: Stream, site: Site, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
+def _paced(self: Stream, site: OperatorSite, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
     operator = ops.Pace(
         name=site.name,
         inputs=(self.ref,),
@@ -129,7 +129,7 @@ def _paced(self: Stream, site: Site, *, delay_s: float = 0.0, rate_per_s: float 
     return site.stream(operator, self)
 
 
-def _positive(value: float, word: str, site: Site) -> float:
+def _positive(value: float, word: str, site: OperatorSite) -> float:
     if not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise GraphError(f"{word}: bad number", where=site.where, expected="more than 0, and finite", found=repr(value))
+        raise GraphError(f"{word}: bad number", where=site.where, expected="finite, more than 0", found=repr(value))
     return float(value)

@@ -1,4 +1,4 @@
-"""Operators that take tuples one by one: `map`, `filter`, `flat_map`, `map_batches`, `split`, `split_randomly`."""
+"""Operators that process tuples one by one: `map`, `filter`, `flat_map`, `map_batches`, `split`, `split_randomly`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from thalweg.ir import operators as ops
 from thalweg.ir.expr import Record
 from thalweg.ir.operators import Function, StreamRef
 from thalweg.ir.types import INT
-from thalweg.lang.functions import read_function
-from thalweg.lang.operator_call import Site
+from thalweg.lang.operator_call import OperatorSite
 from thalweg.lang.outputs import declared_type, in_declared_order, map_type
+from thalweg.lang.read_function import read_function
 from thalweg.lang.tuples import Tuple
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def map(
     name: str | None = None,
 ) -> Stream:
     """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
-    site = Site(self.app, "map", name)
+    site = OperatorSite(self.app, "map", name)
     policy, letters = site.policy(on_error)
     read = read_function(function, self.tuple_type, site.where)
     output = map_type(read, into, site.name, site.where)
@@ -41,7 +41,7 @@ def map(
         read = in_declared_order(read, output, site.where)
     elif read.expr is not None:
         raise GraphError(
-            "a map returns a tuple",
+            "a map must return a tuple",
             where=site.where,
             expected="a dict of attributes",
             found=f"a single {read.expr.type}",
@@ -61,7 +61,7 @@ def map(
 
 def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name: str | None = None) -> Stream:
     """The tuples for which the predicate is true."""
-    site = Site(self.app, "filter", name)
+    site = OperatorSite(self.app, "filter", name)
     policy, letters = site.policy(on_error)
     read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
     return site.stream(
@@ -80,8 +80,8 @@ def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name
 def flat_map(
     self: Stream, function: RowFunction, into: type[Tuple], *, on_error: str = "fail", name: str | None = None
 ) -> Stream:
-    """Any number of tuples for each tuple in: the function returns or yields dicts or tuples."""
-    site = Site(self.app, "flat_map", name)
+    """Any number of tuples out for each tuple in: the function returns or yields dicts or tuples."""
+    site = OperatorSite(self.app, "flat_map", name)
     policy, letters = site.policy(on_error)
     read = Function(function, site.where, None, "it may return several tuples")
     output = declared_type(into, site.where)
@@ -107,16 +107,16 @@ def map_batches(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """A function on whole Arrow tables (or Polars frames): a row out for each row in, each a function of its row
-    alone, because how tuples are cut into batches is the plan's matter."""
-    site = Site(self.app, "map_batches", name)
+    """Apply a function to Arrow tables (or Polars frames). It returns a row for each row in, which may only depend on
+    that row, because the plan determines how tuples are cut into batches."""
+    site = OperatorSite(self.app, "map_batches", name)
     policy, letters = site.policy(on_error)
     if library not in ("arrow", "polars"):
         raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
     if library == "polars":
         with extra("polars", 'map_batches(…, library="polars")', site.where):
             import polars  # noqa: F401
-    read = Function(function, site.where, None, "it takes whole batches")
+    read = Function(function, site.where, None, "it takes entire batches")
     operator = ops.MapBatches(
         name=site.name,
         inputs=(self.ref,),
@@ -133,14 +133,14 @@ def split(
     self: Stream, function: RowFunction, ports: int, *, on_error: str = "fail", name: str | None = None
 ) -> tuple[Stream, ...]:
     """Each tuple goes to the one of `ports` output streams whose number the function returns."""
-    site = Site(self.app, "split", name)
+    site = OperatorSite(self.app, "split", name)
     policy, letters = site.policy(on_error)
     if type(ports) is not int or ports < 1:
         raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
     read = read_function(function, self.tuple_type, site.where)
     if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
         raise GraphError(
-            "split: the function names a port",
+            "split: the function must return a port",
             where=site.where,
             expected=f"an int in 0..{ports - 1}",
             found="a dict" if isinstance(read.expr, Record) else f"a {read.expr.type}",
@@ -159,8 +159,8 @@ def split(
 
 
 def split_randomly(self: Stream, shares: Iterable[float], *, seed: int, name: str | None = None) -> tuple[Stream, ...]:
-    """Each tuple goes to one output stream by chance, in these shares. The same seed gives the same streams."""
-    site = Site(self.app, "split_randomly", name)
+    """Each tuple goes to a random output stream, in these shares. The same seed gives the same streams."""
+    site = OperatorSite(self.app, "split_randomly", name)
     given = list(shares)
     if not all(isinstance(share, int | float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(

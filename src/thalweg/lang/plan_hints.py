@@ -1,8 +1,7 @@
-"""What users may say about the plan: `parallel`, `sequential`, `fuse_with`, `isolate`, `unordered`.
+"""The user's hints about the plan: `parallel`, `sequential`, `fuse_with`, `isolate`, `unordered`.
 
-Each is about the operator that made the stream (`unordered`: about this stream alone), and gives the stream back, so
-that it can stand in a chain. None of them changes the answer; `unordered` gives up the order of what it says nobody
-looks at.
+Each applies to the operator that made the stream (`unordered`: only to this stream) and returns the stream, so that
+calls can be chained. None of them changes the answer; `unordered` gives up an order that does not matter to the user.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str] | None = None) -> Stream:
-    """Run the operator in `degree` channels (by default as many as the run asks for), its tuples routed by `key`, or
-    in turn. Of an operator with state the key must be a part of its own."""
+    """Run the operator in `degree` channels (by default, the degree of the run), with its tuples routed by `key`, or
+    round-robin. For an operator with state, the key must be a part of the operator's key."""
     where = call_place(user_frame())
     operator = _operator(self)
     if degree is not None and (type(degree) is not int or degree < 1):
         raise GraphError(
-            "parallel: a degree counts channels",
+            "parallel: bad degree",
             where=where,
             expected="a whole number, 1 or more",
             found=described(degree),
@@ -44,18 +43,18 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
             operator=operator.name,
             where=where,
             expected="an operator without state, or with a key",
-            hint='by="…" makes it keep a state for each key',
+            hint='by="…" gives it a state for each key',
         )
     return _hinted(self, where, "parallel", parallel=True, degree=degree, key=chosen)
 
 
 def sequential(self: Stream) -> Stream:
-    """Run the operator in one channel, where it sees all its tuples in their order."""
+    """Run the operator in one channel, where it gets all its tuples in order."""
     return _hinted(self, call_place(user_frame()), "sequential", sequential=True)
 
 
 def fuse_with(self: Stream, *others: Stream) -> Stream:
-    """Run the operator in one PE with those that made the other streams."""
+    """Run the operator in the same PE as the operators that made the other streams."""
     where = call_place(user_frame())
     found: list[str] = []
     if not others:
@@ -64,7 +63,7 @@ def fuse_with(self: Stream, *others: Stream) -> Stream:
         if not isinstance(other, type(self)) or other.app is not self.app or other.ref.operator == self.ref.operator:
             shown = f"{other.ref} of {other.app.name}" if isinstance(other, type(self)) else described(other)
             raise GraphError(
-                "fuse_with: nothing to share a PE with",
+                "fuse_with: not a stream of another operator",
                 where=where,
                 expected="streams of other operators of the same application",
                 found=shown,
@@ -79,7 +78,7 @@ def fuse_with(self: Stream, *others: Stream) -> Stream:
 
 
 def isolate(self: Stream) -> Stream:
-    """Run the operator in a PE of its own."""
+    """Run the operator in its own PE."""
     where = call_place(user_frame())
     for name, hint in self.app._hints.items():
         if self.ref.operator in hint.fuse_with:
@@ -89,17 +88,17 @@ def isolate(self: Stream) -> Stream:
 
 def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphError:
     return GraphError(
-        f"{name} is to share a PE with {alone}, which is to have one of its own",
+        f"{name} cannot be fused with {alone}, which is isolated",
         operator=name,
         where=where,
-        found=f"the other of the two, {other}",
-        hint="leave out .fuse_with() or .isolate()",
+        found=f"the conflicting hint is at {other}",
+        hint="remove .fuse_with() or .isolate()",
     )
 
 
 def unordered(self: Stream) -> Stream:
-    """Nobody looks at the order of this stream: sinks behind it may get its tuples in any order, unless an epoch that
-    runs again must repeat it (files, Kafka, TCP). State behind it still gets the tuples of each key in theirs."""
+    """The order of this stream does not matter: sinks after it may get its tuples in any order, unless an epoch that
+    runs again must repeat it (files, Kafka, TCP). State after it still gets the tuples of each key in order."""
     held = self.app._hints.get(self.ref.operator)
     ports = {self.ref.port, *(held.unordered if held is not None else ())}
     return _hinted(self, call_place(user_frame()), "unordered", unordered=tuple(sorted(ports)))
@@ -121,11 +120,11 @@ def _hinted(stream: Stream, where: Where, word: str, **said: Any) -> Stream:
     if against is not None:
         assert held is not None
         raise GraphError(
-            f"{name} is said to be both {against} and {word}",
+            f"{name} has both .{against}() and .{word}()",
             operator=name,
             where=where,
-            found=f"{against}, {held.where}",
-            hint=f"leave out .{against}() or .{word}()",
+            found=f".{against}() at {held.where}",
+            hint=f"remove .{against}() or .{word}()",
         )
     stream.app._hints[name] = replace(held, **said) if held is not None else Hint(where=where, **said)
     return stream
@@ -141,7 +140,7 @@ def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: 
             "parallel: a source is read in blocks, not by key",
             operator=operator.name,
             where=where,
-            hint='app.source(…, partition_by="…") says how it is partitioned',
+            hint='app.source(…, partition_by="…") declares how it is partitioned',
         )
     if operator.key:
         if not key or not set(key) <= set(operator.key):
@@ -162,11 +161,11 @@ def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: 
 
 
 def check_hints(before: Mapping[str, Hint], graph: LogicalGraph) -> None:
-    """A hint for an operator that is no longer there: operators of an immediate loop become one."""
+    """Reject hints for operators that no longer exist: the operators of an immediate loop become one."""
     for name, hint in before.items():
         if name not in graph.by_name and (hint.parallel or hint.fuse_with or hint.isolate):
             raise GraphError(
-                f"{name} stands in an immediate loop, whose operators run one tuple at a time in one PE",
+                f"{name} is in an immediate loop, whose operators run one tuple at a time in one PE",
                 operator=name,
                 where=hint.where,
             )

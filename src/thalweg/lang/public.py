@@ -1,4 +1,4 @@
-"""The names of the language, as `import thalweg as tw` gives them."""
+"""The names of the language, as provided by `import thalweg as tw`."""
 
 from thalweg.endpoints.beacon import beacon, seeded
 from thalweg.endpoints.collect import collect
@@ -18,7 +18,7 @@ from thalweg.lang import agg, toolkits, window
 from thalweg.lang.app import App, Stream
 from thalweg.lang.composite import composite
 from thalweg.lang.declare import declare
-from thalweg.lang.derived import operator
+from thalweg.lang.derived_operators import operator
 from thalweg.lang.params import param, secret
 from thalweg.lang.tuples import Tuple, concat
 

@@ -1,7 +1,7 @@
-"""The reader: follows a function's statements with symbols in place of values, and says what it returns.
+"""The reader: follows a function's statements with symbols in place of values, up to the expression that it returns.
 
-Locals are replaced by what was assigned to them, branches become `if` expressions, and calls of the user's own
-functions are followed. Laziness is kept: only what Python evaluates for a tuple is in the branch that the tuple takes.
+Locals are replaced by the expressions assigned to them, branches become `if` expressions, and calls of user functions
+are followed. Evaluation stays lazy: a branch contains only what Python evaluates for a tuple that takes it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from thalweg.ir.expr import Const, Expr
 from thalweg.ir.types import TupleType
 from thalweg.lang.captures import Captured, Opaque
 from thalweg.lang.expressions import BINARY, Expressions
-from thalweg.lang.symbols import ROW, Row, Scope, Static, Symbol, exprs_of
+from thalweg.lang.symbols import ROW, Scope, Static, Symbol, TupleSymbol, exprs_of
 from thalweg.lang.typed_expressions import Typed, Value, constant
 
-MAX_DEPTH = 8  # of calls of the user's own functions
+MAX_DEPTH = 8  # of nested calls of user functions
 
 
-class Reader:
-    """Reads one function of one tuple, with all that it calls."""
+class FunctionReader:
+    """Reads one function of one tuple, with all functions that it calls."""
 
     def __init__(
         self, function: Callable[[Any], Any], input_type: TupleType, *, as_truth: bool = False, via: Where | None = None
@@ -48,9 +48,11 @@ class Reader:
 
 
 class _Call(Expressions):
-    """One call of a function: its scope, and what Python evaluated in it so far."""
+    """One call of a function: its scope, and the expressions that Python has evaluated in it so far."""
 
-    def __init__(self, reader: Reader, function: Captured, scope: Scope, stack: tuple[types.CodeType, ...]) -> None:
+    def __init__(
+        self, reader: FunctionReader, function: Captured, scope: Scope, stack: tuple[types.CodeType, ...]
+    ) -> None:
         super().__init__(function, scope, reader.input_type, reader.typed)
         self.via = reader.via
         self.reader, self.stack, self.as_truth = reader, stack, False
@@ -84,7 +86,7 @@ class _Call(Expressions):
         return self.typed.after(self.evaluated, self.typed.choose(condition, a, b))
 
     def _join(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        """Branches without a return: what they assign depends on the test."""
+        """Branches without a return: the values that they assign depend on the test."""
         condition = self.truth(test)
         branches = [self._branch(), self._branch()]
         for branch, statements in zip(branches, (body, orelse), strict=True):
@@ -112,7 +114,7 @@ class _Call(Expressions):
         if a is b:
             return a
         left, right = (constant(s.value) if isinstance(s, Static) else s for s in (a, b))
-        if isinstance(left, Row) or isinstance(right, Row):
+        if isinstance(left, TupleSymbol) or isinstance(right, TupleSymbol):
             raise Opaque("a name is the tuple in one branch only")
         return self.typed.choose(condition, left, right)
 
@@ -154,22 +156,22 @@ class _Call(Expressions):
                 raise Opaque(f"it assigns to `{ast.unparse(target)}`")
 
     def helper(self, node: ast.Call, function: types.FunctionType) -> Symbol:
-        """A call of the user's own function, read as if its body stood here."""
+        """A call of a user function, read as if its body were inlined."""
         try:
             helper = Captured(function)
         except Opaque as reason:
             raise Opaque(f"it calls {function.__name__}: {reason}") from None
         if helper.code in self.stack or len(self.stack) > MAX_DEPTH:
-            raise Opaque(f"it calls {function.__name__} again, or too deep")
+            raise Opaque(f"it calls {function.__name__} recursively, or nests calls too deeply")
         positional, given = helper.positional, helper.given
         scope: Scope = dict(zip(positional, map(self.symbol, node.args), strict=False))
         scope |= {k.arg: self.symbol(k.value) for k in node.keywords if k.arg}
         names = {*positional, *(a.arg for a in helper.node.args.kwonlyargs)}
         if len(scope) != len(node.args) + len(node.keywords) or not scope.keys() <= names:
-            raise Opaque(f"it calls {function.__name__} in another way than it is declared")
+            raise Opaque(f"it calls {function.__name__} with arguments that do not match its declaration")
         scope = {name: Static(value) for name, value in given.items()} | scope
         if scope.keys() != names:
-            raise Opaque(f"it calls {function.__name__} in another way than it is declared")
+            raise Opaque(f"it calls {function.__name__} with arguments that do not match its declaration")
         try:
             found = _Call(self.reader, helper, scope, (*self.stack, helper.code)).result(False)
         except Opaque as reason:

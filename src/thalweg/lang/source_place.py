@@ -1,4 +1,4 @@
-"""The syntax of the user's program at a call: the name of its result, and the text of a function."""
+"""The syntax of the user's program at a call: the name of its result, and the syntax of a function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Span = tuple[int, int, int, int]  # first line, last line, first column, last co
 
 
 def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
-    """The variable that the statement of the current call assigns, and whether the call is its whole value.
+    """The variable that the statement of the current call assigns, and whether the call is its complete value.
 
     `vwap = trades.aggregate(…)` names the aggregate `vwap`; a call inside a longer chain is only a part of it.
     """
@@ -34,7 +34,7 @@ HINTS = frozenset(("parallel", "sequential", "fuse_with", "isolate", "unordered"
 
 
 def _without_hints(node: ast.expr) -> ast.expr:
-    """The call that makes an operator, without those behind it that only say how to run it."""
+    """The call that makes an operator, without the calls after it that only give hints about the plan."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in HINTS:
         node = node.func.value
     return node
@@ -64,7 +64,7 @@ def _inside(inner: Span, outer: Span) -> bool:
 
 @lru_cache(maxsize=256)
 def parse_file(file: str) -> ast.Module | None:
-    """The syntax tree of a source file, or None where its text is not at hand (a shell, a notebook without a cache)."""
+    """The syntax tree of a source file, or None if its text is not available (a shell, a notebook without a cache)."""
     lines = linecache.getlines(file)
     if not lines:
         return None
@@ -81,10 +81,10 @@ def _functions(file: str) -> tuple[ast.Lambda | ast.FunctionDef, ...]:
 
 
 def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
-    """The syntax of a function, found by the exact positions that its byte code carries.
+    """The syntax of a function, found by the exact positions in its byte code.
 
-    A lambda is the innermost one that holds all of them; that of its whole body need not be among them
-    (`a if b > c else d` has none). Instructions that stand for no text have an empty span.
+    A lambda is the innermost one that contains all of them; the position of its complete body need not be among them
+    (`a if b > c else d` has none). Instructions without source text have an empty span.
     """
     spans = {s for s in map(complete, code.co_positions()) if s is not None and (s[0], s[2]) != (s[1], s[3])}
     found: ast.Lambda | None = None

@@ -1,4 +1,4 @@
-"""What a name can stand for while a function is read."""
+"""The possible values of a name while a function is read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Static:
     value: Any
 
 
-class Row:
+class TupleSymbol:
     """The tuple itself."""
 
 
-ROW = Row()
-Symbol = Value | Static | Row
+ROW = TupleSymbol()
+Symbol = Value | Static | TupleSymbol
 Scope = dict[str, Symbol]
 
 

@@ -1,7 +1,7 @@
-"""`tw.toolkits.<name>`: operators of third parties, found through the entry points of installed packages.
+"""`tw.toolkits.<name>`: third-party operators, found through the entry points of installed packages.
 
 A package declares `[project.entry-points."thalweg.toolkits"]` with `name = "package.module"`. The module is loaded
-when it is first used; what it offers are functions, usually composites, from streams to streams.
+on first use; it provides functions, usually composites, from streams to streams.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _loaded: dict[tuple[str, str], Any] = {}
 
 
 class ToolkitError(GraphError, AttributeError):
-    """A toolkit is not installed, is installed twice, or cannot be loaded. Also what `hasattr` expects."""
+    """A toolkit is not installed, is installed twice, or cannot be loaded. Also an AttributeError, for `hasattr`."""
 
     kind = "toolkit error"
 
@@ -41,7 +41,7 @@ class Toolkit:
         if place not in _loaded:
             try:
                 _loaded[place] = self.entry.load()
-            except Exception as error:  # whatever a foreign module does at its import
+            except Exception as error:  # anything that the module raises when it is imported
                 raise ToolkitError(
                     f"the toolkit {self.name} cannot be loaded: {type(error).__name__}: {error}",
                     where=call_place(user_frame()),
@@ -52,14 +52,14 @@ class Toolkit:
 
 
 def installed() -> list[Toolkit]:
-    """All toolkits, by name; two packages may claim one name."""
-    from importlib.metadata import entry_points  # here: it loads Python's parser of mails
+    """All toolkits, sorted by name; two packages may use the same name."""
+    from importlib.metadata import entry_points  # imported here: it loads Python's email parser
 
     found: dict[tuple[str, str, str], Toolkit] = {}
     for entry in entry_points(group=GROUP):
         package = entry.dist.name if entry.dist else "an unknown package"
         version = entry.dist.version if entry.dist else "?"
-        # A folder may stand twice on the path.
+        # A folder may be on the path twice.
         found.setdefault((entry.name, entry.value, package), Toolkit(entry.name, entry.value, package, version, entry))
     return sorted(found.values(), key=lambda t: (t.name, t.package))
 
@@ -74,12 +74,12 @@ def __getattr__(name: str) -> Any:
         raise ToolkitError(
             f"no toolkit is called {name}",
             where=call_place(user_frame()),
-            expected=", ".join(names) or "an installed toolkit: there is none",
-            hint=did_you_mean(name, names) or "pip install the package that has it; thalweg doctor lists toolkits",
+            expected=", ".join(names) or "an installed toolkit, but none is installed",
+            hint=did_you_mean(name, names) or "pip install the package that provides it; thalweg doctor lists toolkits",
         )
     if len(named) > 1:
         raise ToolkitError(
-            f"two packages have a toolkit {name}",
+            f"two packages provide a toolkit {name}",
             where=call_place(user_frame()),
             found=", ".join(f"{t.package} {t.version}" for t in named),
             hint="uninstall one of them",

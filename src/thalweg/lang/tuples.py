@@ -1,4 +1,4 @@
-"""`tw.Tuple`: how a user declares a tuple type."""
+"""`tw.Tuple`: the base class for the declaration of tuple types."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Tuple:
         symbol: str
         price: float
 
-    A subclass of a tuple type has its attributes, too, before its own; a subclass of several has those of all of them.
+    A subclass of a tuple type also has its attributes, before its own; a subclass of several types has those of all.
     """
 
     tuple_type: ClassVar[TupleType]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # The runtime derives row classes from one class, and declares nothing new. A class that is put together again
-        # from a pickle has no frame of its module, starts empty, and gets all its attributes afterwards.
+        # The runtime derives row classes from one class, without new attributes. A class that is restored from a pickle
+        # has no frame of its module, starts empty, and gets all its attributes afterwards.
         several = len(_tuple_bases(cls)) > 1 and _class_frame(cls) is not None
         if "__annotations__" in cls.__dict__ or several:
             cls.tuple_type = _read_annotations(cls)
@@ -39,7 +39,7 @@ class Tuple:
                 cls.__init__ = _initializer(cls.tuple_type.names)  # type: ignore[method-assign]
 
     def __init__(self, *values: object, **named: object) -> None:
-        """Takes the attributes, by position or by name: each tuple type gets its own."""
+        """Takes the attributes, by position or by name; each tuple type gets its own `__init__`."""
         raise TypeError(f"{type(self).__name__} declares no attributes")
 
     __init__.made_by_thalweg = True  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ class Tuple:
 
 
 def _initializer(names: tuple[str, ...]) -> Any:
-    """An `__init__` as one would write it by hand: user functions make a tuple at every tuple."""
+    """An `__init__` as if written by hand, because it must be fast: user functions make a tuple for every tuple."""
     body = "; ".join(f"self.{name} = {name}" for name in names) or "pass"
     namespace: dict[str, Any] = {}
     exec(f"def __init__(self, {', '.join(names)}): {body}", namespace)
@@ -78,7 +78,7 @@ def plain(cls: type[Tuple]) -> bool:
 
 
 def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
-    """A tuple type with the attributes of several, in their order: `class Name(A, B): pass` in one word."""
+    """A tuple type with the attributes of several, in order: short for `class Name(A, B): pass`."""
     frame = user_frame()
     for part in parts:
         if not (isinstance(part, type) and issubclass(part, Tuple) and part is not Tuple):
@@ -87,12 +87,12 @@ def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
             )
     if not parts or len(set(parts)) != len(parts):
         found = ", ".join(part.__name__ for part in parts) or "none"
-        raise GraphError("concat takes different tuple types", where=call_place(frame), found=found)
+        raise GraphError("concat needs different tuple types", where=call_place(frame), found=found)
     try:
         # Its module is the caller's, so that a worker that can import the module finds the class there.
         return type(name, parts, {"__module__": frame.f_globals.get("__name__", "__main__")})
     except TypeError as error:  # one of them extends another
-        raise GraphError(f"{name} cannot be made of these: {error}", where=call_place(frame)) from None
+        raise GraphError(f"{name} cannot be made from these types: {error}", where=call_place(frame)) from None
 
 
 def _tuple_bases(cls: type) -> list[type[Tuple]]:
@@ -110,7 +110,7 @@ def _read_annotations(cls: type[Tuple]) -> TupleType:
             raise GraphError(
                 f"tuple type {cls.__name__} has {name} twice",
                 where=where,
-                expected="a name of its own for each attribute",
+                expected="a different name for each attribute",
                 found=f"{name} of {owners[name].__name__} and of {owner.__name__}",
             )
         attributes[name] = kind
@@ -128,14 +128,14 @@ def _own_hints(cls: type[Tuple], frame: FrameType | None, where: Where | None) -
     own = SimpleNamespace(__annotations__=inspect.get_annotations(cls))  # without those of its bases
     module = vars(sys.modules[cls.__module__]) if frame is None else frame.f_globals
     try:
-        # A class that a function defines is found among its variables.
+        # A class that is defined in a function is found among the function's variables.
         return typing.get_type_hints(own, module, {} if frame is None else dict(frame.f_locals))
     except (NameError, TypeError, SyntaxError) as error:
         raise GraphError(f"tuple type {cls.__name__}: {error}", where=where) from None
 
 
 def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
-    """Attributes are read as `t.name` and must not hide what every tuple has."""
+    """Attributes are read as `t.name` and must not hide the attributes that every tuple has."""
     for name in names:
         if not name.isidentifier() or keyword.iskeyword(name):
             raise GraphError(f"bad attribute name {name!r} of {owner}", where=where, expected="a Python identifier")
@@ -143,7 +143,7 @@ def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
             raise GraphError(
                 f"attribute name {name} of {owner} is reserved",
                 where=where,
-                expected="a name that does not start with _, is not self and is no attribute of tw.Tuple",
+                expected="a name that does not start with _, is not self and is not an attribute of tw.Tuple",
             )
 
 

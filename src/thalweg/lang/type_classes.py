@@ -1,4 +1,4 @@
-"""Which attribute types an operator can compare, sum or take the distance of; what is none of them is refused."""
+"""The attribute types that an operator can compare, sum or take the distance of; other types are rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg.errors import GraphError, Where, described
 from thalweg.ir.type_groups import ORDERED
 from thalweg.ir.types import DATE, DATETIME, DECIMAL, FLOAT, INT, AttributeType, TupleType
 
-# What the difference of two values of a type can be compared with.
+# The types that the difference of two values can be compared with.
 _DISTANCES: Mapping[AttributeType, tuple[type, ...]] = {
     INT: (int, float),
     FLOAT: (int, float),
@@ -20,7 +20,7 @@ _DISTANCES: Mapping[AttributeType, tuple[type, ...]] = {
 }
 _MIXED = (INT, FLOAT), (FLOAT, INT), (INT, DECIMAL), (DECIMAL, INT)
 
-_MISSING = "take the missing values out before: a .filter(), then a .map() to a type without None"
+_MISSING = "remove missing values first: a .filter(), then a .map() to a type without None"
 
 
 def words(items: Iterable[object]) -> str:
@@ -34,7 +34,7 @@ def missing_hint(kind: AttributeType) -> str | None:
 
 
 def check_ordered(word: str, tuple_type: TupleType, attributes: Iterable[str], where: Where) -> None:
-    """Refuse attributes whose values have no order."""
+    """Reject attributes whose values have no order."""
     for attribute in attributes:
         if (kind := tuple_type.kind(attribute)) not in ORDERED:
             raise GraphError(
@@ -47,7 +47,7 @@ def check_ordered(word: str, tuple_type: TupleType, attributes: Iterable[str], w
 
 
 def check_distance(word: str, attribute: str, kind: AttributeType, distance: object, where: Where) -> None:
-    """Refuse an attribute whose values have no distance, and a distance that is in another unit."""
+    """Reject an attribute whose values have no distance, and a distance in a different unit."""
     if kind not in _DISTANCES:
         raise GraphError(
             f"{word} in {attribute}, whose values have no distance",
@@ -58,15 +58,15 @@ def check_distance(word: str, attribute: str, kind: AttributeType, distance: obj
         )
     if type(distance) not in _DISTANCES[kind]:
         raise GraphError(
-            f"{word} in another unit than {attribute}",
+            f"{word} in a different unit than {attribute}",
             where=where,
-            expected=f"{words(t.__name__ for t in _DISTANCES[kind])}, for {attribute} is {kind}",
+            expected=f"{words(t.__name__ for t in _DISTANCES[kind])}, because {attribute} is {kind}",
             found=described(distance),
         )
 
 
 def check_subtracted(word: str, left: AttributeType, right: AttributeType, where: Where) -> None:
-    """Refuse two attributes that cannot be subtracted from each other."""
+    """Reject two attributes that cannot be subtracted from each other."""
     if left != right and (left, right) not in _MIXED:
         expected = words((left, *(second for first, second in _MIXED if first == left)))
         raise GraphError(f"{word} between {left} and {right}", where=where, expected=expected, found=str(right))

@@ -1,4 +1,4 @@
-"""Expressions from operands, with Python's rules for their types. What has no rule is `Opaque`."""
+"""Build expressions from operands, with Python's rules for their types. An operation without a rule is `Opaque`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Value = Expr | Record
 
 
 class Typed:
-    """Makes expressions, and remembers which of them are an int in some rows and a float in others.
+    """Makes expressions, and records which of them are an int in some rows and a float in others.
 
-    `t.x if t.b else 0` is such a one. As an attribute of the output it becomes a float, as Python's typing has it; what
-    is computed from it may differ, so only sums and products with a float may be.
+    `t.x if t.b else 0` is an example. As an attribute of the output it becomes a float, as in Python's typing. The
+    results of other operations may differ, so only `+ - * /` with a float are allowed on it.
     """
 
     def __init__(self) -> None:
         self.weak: set[Expr] = set()
         self._steps = 0
-        self._sizes: dict[int, tuple[Expr, int]] = {}  # by identity; holds the expression, so that its id stays its own
+        self._sizes: dict[int, tuple[Expr, int]] = {}  # by identity; holds the expression, so that its id is not reused
 
     def step(self) -> None:
-        """Counts the expressions that were read: functions that call functions multiply."""
+        """Counts the expressions that were read: functions that call functions multiply them."""
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise Opaque("it is too long")
@@ -94,9 +94,9 @@ class Typed:
         return found
 
     def after(self, evaluated: Iterable[Expr], result: Value) -> Value:
-        """The result, with what Python evaluates before it although the result may not need it.
+        """The result, with the expressions that Python evaluates before it although the result may not need them.
 
-        It may raise, and the row path, which calls the whole function, must find the attributes that it reads.
+        They may raise, and the row path, which calls the complete function, must find the attributes that they read.
         """
         for expr in reversed(list(evaluated)):
             needed = text(expr) not in _always(result) if can_raise(expr) else not reads(expr) <= reads(result)
@@ -108,15 +108,15 @@ class Typed:
         if isinstance(result, Expr):
             return self.known("before", expr, result)
         if not result.fields:
-            raise Opaque("it returns no attribute")
-        # An attribute that is only forwarded stays so, if there is another one: its key may depend on it.
+            raise Opaque("it returns no attributes")
+        # An attribute that is only forwarded stays unchanged, if there is another one: a key may depend on it.
         at = next((i for i, (_, field) in enumerate(result.fields) if not isinstance(field, Attr)), 0)
         fields = list(result.fields)
         fields[at] = (fields[at][0], self.known("before", expr, fields[at][1]))
         return Record(tuple(fields))
 
     def among(self, expr: Expr, values: Iterable[Any]) -> Expr:
-        """`expr in values`, of constants: those that could be equal to it, as values of its type."""
+        """`expr in values` for constants: only those that can be equal to it, as values of its type."""
         equal = [v for value in values for v in _as_type(value, expr.type)]
         distinct = {repr(v): v for v in equal}
         if not distinct:
@@ -162,10 +162,10 @@ def _as_type(value: Any, kind: AttributeType) -> list[Any]:
 def constant(value: object) -> Const:
     kind = _TYPES.get(type(value))
     if kind is None or (type(value) is int and not INT64_MIN <= value <= INT64_MAX):
-        raise Opaque(f"it uses {value!r}, which is no 64-bit int, float, str or bool")
+        raise Opaque(f"it uses {value!r}, which is not a 64-bit int, float, str or bool")
     assert isinstance(value, int | float | str)
     if isinstance(value, str) and redacted(value) != value:
-        raise Opaque("it uses a text that a secret is a part of")  # as a constant it would be in every plan
+        raise Opaque("it uses a string that contains a secret")  # as a constant it would be in every plan
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
         raise Opaque(f"it uses {value!r}, which has no encoding")
     return Const(value, kind)

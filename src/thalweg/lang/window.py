@@ -1,4 +1,4 @@
-"""Windows: which tuples an aggregate, a join or another operator sees together. The kinds are in `library.windows`."""
+"""Windows: the tuples that an aggregate, join or other operator processes together. `library.windows` has the kinds."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def names(by: Names) -> tuple[str, ...]:
     for name in found:
         if not isinstance(name, str):
             raise GraphError(
-                "attributes are given by their names",
+                "attributes must be given by name",
                 where=call_place(user_frame()),
-                expected="a name, or several",
+                expected="one name, or several",
                 found=described(name),
-                hint="a value that must be computed: in a .map() before" if callable(name) else None,
+                hint="compute the value in a .map() first" if callable(name) else None,
             )
     return found
 
 
 def _placed(constructor: Callable[P, W]) -> Callable[P, W]:
-    """Errors of a constructor get the user's line."""
+    """Add the user's line to errors of a constructor."""
 
     @wraps(constructor)
     def made(*args: P.args, **kwargs: P.kwargs) -> W:
@@ -74,7 +74,7 @@ def tumbling(
     punctuation: bool = False,
     by: Names = None,
 ) -> Window:
-    """Windows that follow each other, per key: of `count` tuples; of `time` in event time; of tuples whose attribute
+    """Consecutive windows, per key: of `count` tuples; of `time` in event time; of tuples whose attribute
     `on` is at most `delta` above the first one's; or from one punctuation to the next."""
     _exactly_one("tumbling", count=count, time=time, delta=delta, punctuation=punctuation or None)
     if count is not None:
@@ -97,9 +97,9 @@ def sliding(
     slide: Any = None,
     by: Names = None,
 ) -> Window:
-    """Windows that overlap, per key: the last `count` tuples, or those whose attribute `on` is at most `delta` below
-    the newest one's, seen at every `slide`-th tuple; the last `time` in event time, seen every `slide`; the last
-    `punctuations` stretches between punctuations, seen at each one."""
+    """Overlapping windows, per key: the last `count` tuples, or those whose attribute `on` is at most `delta` below
+    the newest one's, evaluated at every `slide`-th tuple; the last `time` in event time, evaluated every `slide`; the
+    last `punctuations` intervals between punctuations, evaluated at each punctuation."""
     _exactly_one("sliding", count=count, time=time, delta=delta, punctuations=punctuations)
     if count is not None:
         return Sliding.checked(names(by), count, slide)
@@ -126,7 +126,7 @@ def _exactly_one(kind: str, **given: object) -> None:
     found = [name for name, value in given.items() if value is not None]
     if len(found) != 1:
         raise GraphError(
-            f"a {kind} window is of one kind",
+            f"a {kind} window must be of one kind",
             expected=f"exactly one of {', '.join(f'{name}=' for name in given)}",
             found=", ".join(f"{name}=" for name in found) or "none of them",
         )

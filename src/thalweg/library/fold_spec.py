@@ -1,7 +1,7 @@
-"""The definition of a fold: everything that the compiler, the engines and the reference know of it, in one value.
+"""The definition of a fold: everything that the compiler, the engines and the reference know about it, in one value.
 
-A module of `thalweg.library.folds` lists its definitions under `FOLDS`. The constructor `agg.x`, the rules of types,
-the scalar fold, the kernel, the facts of the analysis, the reference and the random tests are all made from them.
+A module of `thalweg.library.folds` lists its definitions under `FOLDS`. The constructor `agg.x`, the typing rules, the
+scalar fold, the kernel, the facts of the analysis, the reference and the random tests are all derived from them.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import Any
 from thalweg.errors import InternalError
 from thalweg.ir.folds import Fold
 from thalweg.ir.types import AttributeType
-from thalweg.library.fold_terms import Aggregate
+from thalweg.library.fold_terms import AggregateExpr
 
 Element = Any
 _MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A fold as it was called: the types of its arguments, and what else the user gave."""
+class FoldCall:
+    """A call of a fold: the types of its arguments, and its other parameters."""
 
     argument: AttributeType | None
     picked: AttributeType | None
-    declared: AttributeType | None  # the type that the user says the result has
-    time: AttributeType | None  # the type of the event time, for a window by time
+    declared: AttributeType | None  # the result type that the user declared
+    time: AttributeType | None  # the type of the event time, for a window in event time
     parameter: float | None
 
 
-# How the engines fold value by value: in one of these three forms.
+# The three forms in which the engines fold value by value.
 
 
 @dataclass(frozen=True, slots=True)
 class Monoid:
-    """Elements that are combined from left to right, across panes and blocks of a window as well.
+    """Elements that are combined from left to right, also across panes and blocks of a window.
 
-    `start` makes an element of one value, `combine` one of an older and a newer, `finish` the fold's value. What
-    `start` and `combine` raise fails the tuple, which the window then does not hold; what `finish` raises fails the
-    result alone.
+    `start` makes an element from one value, `combine` makes one from an older and a newer element, `finish` returns the
+    fold's value. An exception from `start` or `combine` fails the tuple, which is then not part of the window; an
+    exception from `finish` fails only the result.
     """
 
     start: Callable[[Any], Element]
@@ -48,20 +48,20 @@ class Monoid:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A function of all values of the window, which are kept."""
+class WholeWindow:
+    """A function of all values of the window, which are kept in the state."""
 
     value: Callable[[Sequence[Any], Fold], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowBound:
-    """The start or the end of a window by time."""
+    """The start or the end of a window in event time."""
 
     end: bool
 
 
-# How a frame is folded at once, for windows that have kernels (`runtime.aggregate`).
+# How a complete frame is folded, for windows that have kernels (`runtime.aggregate`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class OldestKernel:
 
 @dataclass(frozen=True, slots=True)
 class AccumulateKernel:
-    """A left fold by a ufunc of numpy. `exact` tells whether it gives Python's answer for these values and those that
-    are carried on from earlier frames; where it does not, the frame is folded value by value."""
+    """A left fold by a numpy ufunc. `exact` returns whether it gives the same result as Python for these values and
+    those carried over from earlier frames; otherwise the frame is folded value by value."""
 
     ufunc: str
     exact: Callable[[Any, Any], bool]  # of two arrays
@@ -95,9 +95,9 @@ Kernel = CountKernel | NewestKernel | OldestKernel | AccumulateKernel
 class Definition:
     """The fold's value in the reference, which shares no code with the engines.
 
-    `take` is applied to each value as it arrives; what it raises fails the tuple. Without `step`, `value` is a function
-    of the list of what was taken, oldest first. With `step`, which combines an older and a newer, `value` gets what the
-    window was folded into; `verify/reference_windows.py` defines in which grouping.
+    `take` is applied to each value as it arrives; an exception fails the tuple. Without `step`, `value` is a function
+    of the list of results of `take`, oldest first. With `step`, which combines an older and a newer result, `value`
+    gets the folded result of the window; `verify/reference_windows.py` defines the grouping.
     """
 
     value: Callable[[Any, Fold], Any]
@@ -107,15 +107,15 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class FoldSpec:
-    """One fold. `name` is the constructor's; the state that is stored under it is known by it."""
+    """One fold. `name` is the name of the constructor, and identifies the fold in stored state."""
 
     name: str
-    constructor: Callable[..., Aggregate] = _MISSING  # agg.<name>, with its docstring
+    constructor: Callable[..., AggregateExpr] = _MISSING  # agg.<name>, with its docstring
     takes: tuple[AttributeType, ...] | None = _MISSING  # the types of its argument; None: all types
-    result: Callable[[Call], AttributeType] = _MISSING  # the type of its value; raises GraphError for a bad call
+    result: Callable[[FoldCall], AttributeType] = _MISSING  # the result type; raises GraphError for a bad call
     ordered: bool = _MISSING  # whether its value depends on the order of the values (by more than rounding)
-    forwards: bool = _MISSING  # whether its value of a key attribute counts as a copy of the key
-    scalar: Monoid | Whole | WindowBound = _MISSING
+    forwards: bool = _MISSING  # whether the fold of a key attribute counts as a copy of the key
+    scalar: Monoid | WholeWindow | WindowBound = _MISSING
     kernel: Kernel | None = _MISSING
     definition: Definition | WindowBound = _MISSING
 
@@ -128,18 +128,18 @@ class FoldSpec:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """An aggregate that its constructor writes with other aggregates."""
+    """An aggregate whose constructor builds it from other aggregates."""
 
     name: str
-    constructor: Callable[..., Aggregate]
+    constructor: Callable[..., AggregateExpr]
 
     def __post_init__(self) -> None:
         _check_constructor(self.name, self.constructor)
 
 
-def _check_constructor(name: str, constructor: Callable[..., Aggregate]) -> None:
+def _check_constructor(name: str, constructor: Callable[..., AggregateExpr]) -> None:
     if constructor.__name__ != name or not constructor.__doc__:
-        raise InternalError(f"the fold {name}: its constructor is called {name} and has a docstring")
+        raise InternalError(f"the fold {name}: its constructor must be named {name} and have a docstring")
 
 
 def same_value(value: Any) -> Any:
@@ -150,7 +150,7 @@ def folded_value(folded: Any, fold: Fold) -> Any:
     return folded
 
 
-def argument_type(call: Call) -> AttributeType:
+def argument_type(call: FoldCall) -> AttributeType:
     """For folds whose value has the type of their argument."""
     assert call.argument is not None
     return call.argument

@@ -1,4 +1,4 @@
-"""Aggregates as users write them: folds, numbers, and arithmetic combinations of both."""
+"""Aggregate expressions as users write them: folds, numbers, and arithmetic combinations of both."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 Argument = str | Callable[[Any], Any]  # an attribute's name, or a function of a tuple
 
 
-class Aggregate:
+class AggregateExpr:
     """An aggregate, or an arithmetic combination of aggregates."""
 
-    def __add__(self, other: Aggregate | float) -> Aggregate:
+    def __add__(self, other: AggregateExpr | float) -> AggregateExpr:
         return Combined("+", self, _lift(other))
 
-    def __radd__(self, other: float) -> Aggregate:
+    def __radd__(self, other: float) -> AggregateExpr:
         return Combined("+", _lift(other), self)
 
-    def __sub__(self, other: Aggregate | float) -> Aggregate:
+    def __sub__(self, other: AggregateExpr | float) -> AggregateExpr:
         return Combined("-", self, _lift(other))
 
-    def __rsub__(self, other: float) -> Aggregate:
+    def __rsub__(self, other: float) -> AggregateExpr:
         return Combined("-", _lift(other), self)
 
-    def __mul__(self, other: Aggregate | float) -> Aggregate:
+    def __mul__(self, other: AggregateExpr | float) -> AggregateExpr:
         return Combined("*", self, _lift(other))
 
-    def __rmul__(self, other: float) -> Aggregate:
+    def __rmul__(self, other: float) -> AggregateExpr:
         return Combined("*", _lift(other), self)
 
-    def __truediv__(self, other: Aggregate | float) -> Aggregate:
+    def __truediv__(self, other: AggregateExpr | float) -> AggregateExpr:
         return Combined("/", self, _lift(other))
 
-    def __rtruediv__(self, other: float) -> Aggregate:
+    def __rtruediv__(self, other: float) -> AggregateExpr:
         return Combined("/", _lift(other), self)
 
 
 @dataclass(frozen=True, slots=True)
-class Of(Aggregate):
-    """One fold of one argument; the other fields are for the folds that need more."""
+class FoldTerm(AggregateExpr):
+    """One fold of one argument; the other fields are for folds with more parameters."""
 
     kind: str
     argument: Argument | None
@@ -50,16 +50,16 @@ class Of(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Aggregate):
+class Number(AggregateExpr):
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Combined(Aggregate):
+class Combined(AggregateExpr):
     op: str
-    left: Aggregate
-    right: Aggregate
+    left: AggregateExpr
+    right: AggregateExpr
 
 
-def _lift(value: Aggregate | float) -> Aggregate:
-    return value if isinstance(value, Aggregate) else Number(value)
+def _lift(value: AggregateExpr | float) -> AggregateExpr:
+    return value if isinstance(value, AggregateExpr) else Number(value)

@@ -1,4 +1,4 @@
-"""Immediate loops: operators that run one tuple at a time, so that what they feed back is there for the next tuple."""
+"""Immediate loops: operators that run one tuple at a time, so that feedback is processed before the next tuple."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.ir.canonical import canonical_key
+from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
 from thalweg.ir.operator_model import MANY, Model
@@ -18,12 +18,12 @@ from thalweg.ir.user_tuples import row_maker, unpack
 
 
 class LoopError(Exception):
-    """An operator inside of a loop failed: which one, and how. (Not all errors can be made anew with another text.)"""
+    """An operator inside a loop failed: its name and error. (Not every exception can be rebuilt with a new message.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
-    """The operators of a loop; where tuples enter it and come back (`back`), and which streams leave it."""
+    """The operators of a loop; where tuples enter it and return to it (`back`), and the streams that leave it."""
 
     operators: tuple[Operator, ...]
     entries: tuple[tuple[str, int], ...]
@@ -39,7 +39,7 @@ class LoopConfig:
 
 
 class Loop(LibraryLogic):
-    """Takes a tuple through the loop's operators, then what was fed back, until nothing is."""
+    """Passes a tuple through the loop's operators, then each tuple that was fed back, until none is left."""
 
     config: LoopConfig
 
@@ -122,7 +122,7 @@ class Loop(LibraryLogic):
         return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
 
     def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
-        """The object of a key, whose attributes are a part of this one's."""
+        """The object of a key, whose attributes are part of the attributes of this object."""
         logic = fresh(operator.logic)
         attributes = self.states.setdefault(operator.name, {}).setdefault(key, logic.__dict__)
         logic.__dict__ = attributes
@@ -146,7 +146,7 @@ def _split(operator: Split, row: Any) -> list[tuple[int, Any]]:
     return [(chosen, row)]
 
 
-# What an operator without state emits for one tuple: output ports and tuples.
+# The output of a stateless operator for one tuple: output ports and tuples.
 _STATELESS: Mapping[type[Operator], Callable[[Any, Any], list[tuple[int, Any]]]] = {
     Map: lambda o, row: [(0, _made(o.outputs[0], o.function.callable(row)))],
     Filter: lambda o, row: [(0, row)] if o.function.callable(row) else [],
@@ -154,4 +154,4 @@ _STATELESS: Mapping[type[Operator], Callable[[Any, Any], list[tuple[int, Any]]]]
     Split: _split,
     Union: lambda o, row: [(0, row)],
 }
-INSIDE = (*_STATELESS, Process)  # what an immediate loop may hold
+INSIDE = (*_STATELESS, Process)  # the operators that an immediate loop may contain

@@ -1,4 +1,4 @@
-"""Where tuples of several ports meet: ordered merge, barrier, pair; and the marks of several streams."""
+"""Operators that combine tuples of several ports: ordered merge, barrier, pair; and the marks of several streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg.library.sorting import check_comparable
 
 @dataclass(frozen=True, slots=True)
 class MeetConfig:
-    """`on`: the attribute that orders a merge; `names`: what a barrier takes of each port's tuple."""
+    """`on`: the attribute that orders a merge; `names`: the attributes that a barrier takes from each port's tuple."""
 
     ports: int
     on: str = ""
@@ -44,10 +44,10 @@ class _Queues(_Meeting):
 
 
 class MergeOrdered(_Queues):
-    """Several sorted streams as one: a tuple goes on when every other port has shown one that is not less."""
+    """Merges sorted streams: a tuple is emitted when every other port has received one that is not smaller."""
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
-        return Model("what is proven least goes on", (MANY,), (({},) * len(inputs),), (None,) * len(inputs))
+        return Model("the next tuple in order is emitted", (MANY,), (({},) * len(inputs),), (None,) * len(inputs))
 
     def process(self, t: Any, port: int) -> None:
         self._check(getattr(t, self.config.on))
@@ -70,11 +70,11 @@ class MergeOrdered(_Queues):
 
 
 class Barrier(_Queues):
-    """One tuple of each port as one tuple, when every port has one."""
+    """Combines one tuple of each port into one tuple, when every port has one."""
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         copies = key_copies(operator, inputs)
-        return Model("one tuple for one of each port", (AT_MOST_ONE,), (copies,), (None,) * len(inputs))
+        return Model("one result for one tuple of each port", (AT_MOST_ONE,), (copies,), (None,) * len(inputs))
 
     def process(self, t: Any, port: int) -> None:
         self.queues[port].append(t)
@@ -85,7 +85,7 @@ class Barrier(_Queues):
 
 
 class Pair(_Queues):
-    """One tuple of each port, one after the other, when every port has one."""
+    """Emits one tuple of each port, in the order of the ports, when every port has one."""
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         copies = key_copies(operator, inputs)
@@ -106,7 +106,7 @@ class _Marks(_Meeting):
 
 
 class LeastTime(_Marks):
-    """The event time of several streams together: the least of theirs."""
+    """The event time of several streams together: the minimum."""
 
     def __init__(self) -> None:
         self.times: dict[int, int] = {}
@@ -126,7 +126,7 @@ class LeastTime(_Marks):
 
 
 class EveryPunctuation(_Marks):
-    """The punctuation of several streams together: the n-th has come when the n-th of each has."""
+    """The punctuation of several streams together: the n-th arrives when the n-th of each stream has arrived."""
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Packages in which every module defines things of one kind, so that adding one is adding a file."""
+"""Packages in which every module defines objects of one kind, so that adding one means adding a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg.errors import InternalError
 
 
 def members(package: str, path: Iterable[str], name: str) -> list[Any]:
-    """What the modules of a package list under a name, module by module."""
+    """The objects that the modules of a package list under a name, module by module."""
     found: list[Any] = []
     for module in sorted(module.name for module in pkgutil.iter_modules(path)):
         listed = getattr(import_module(f"{package}.{module}"), name, None)

@@ -1,4 +1,4 @@
-"""Operators that let some tuples through, and users' own code as a function."""
+"""Operators that pass on some of their tuples, and user functions with state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DedupConfig:
 
 
 class Dedup(LibraryLogic):
-    """The first tuple of each key; with `within`, again when that much time has passed since the last one."""
+    """The first tuple of each key; with `within`, another one when that much time has passed since the last one."""
 
     config: DedupConfig
 
@@ -33,7 +33,7 @@ class Dedup(LibraryLogic):
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         read = frozenset((*(operator.key or ()), *((self.config.time,) if self.config.time else ())))
-        return Model("the first tuple of each key goes on", (AT_MOST_ONE,), ((same(*inputs * 2),),), (read,))
+        return Model("the first tuple of each key is emitted", (AT_MOST_ONE,), ((same(*inputs * 2),),), (read,))
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return ()
@@ -51,7 +51,7 @@ class Dedup(LibraryLogic):
 
 
 class Code(LibraryLogic):
-    """A user's function of a tuple, the key's state and `submit`."""
+    """A user function of a tuple, the key's state and `submit`."""
 
     config: Callable[[Any, Any, Callable[..., None]], Any]
 

@@ -15,14 +15,14 @@ from thalweg.ir.user_code import UserCode
 
 
 def _ranked(value: Any) -> tuple[int, Any]:
-    """A value in a key. Python compares tuples by the identity of their items first, so two NaNs would be equal if they
-    are one object, which the plan decides. A Decimal that is no number raises, whatever it stands beside."""
+    """A value of a sort key. Python compares the items of tuples by identity first, so two NaNs would be equal if they
+    were the same object, which depends on the plan. A Decimal NaN raises, whatever it is compared with."""
     return (1, 0.0) if type(value) is float and value != value else (0, min(value, value))
 
 
 @dataclass(frozen=True, slots=True)
 class SortBy:
-    """Sorts tuples by attributes; tuples that are equal in them stay in their order. NaN comes behind all numbers."""
+    """Sorts tuples by attributes; tuples that are equal in them keep their order. NaN comes after all numbers."""
 
     attributes: tuple[str, ...]
     descending: bool
@@ -36,7 +36,7 @@ class SortBy:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """The k tuples with the greatest (or least) attributes, the greatest first; among equals the older first."""
+    """The k tuples with the largest (or smallest) attributes, the best first; among equals the older first."""
 
     k: int
     order: SortBy
@@ -47,7 +47,7 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Skyline:
-    """The tuples that no other one beats: none is at least as good everywhere and better somewhere."""
+    """The tuples that no other tuple dominates: none is at least as good in all attributes and better in one."""
 
     signs: tuple[tuple[str, int], ...]  # attribute, +1: more is better, -1: less is better
 
@@ -61,15 +61,15 @@ def _beats(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
-    """Raise what a comparison would, before anything holds the key: of dates one may have a time zone and another none,
-    and a Decimal that is no number has no order even with itself."""
+    """Raise what a comparison would raise, before the key is stored: of two datetimes only one may have a time zone,
+    and a Decimal NaN cannot be ordered, not even with itself."""
     for other in others:
         for mine, theirs in zip(key, other, strict=True):
             min(mine, theirs)
 
 
 class SortedBuffer(LibraryLogic):
-    """Holds `config[0]` tuples and lets the least one go when one more comes: order restored within that reach."""
+    """Buffers `config[0]` tuples and emits the smallest when one more arrives: restores the order within that range."""
 
     config: tuple[int, SortBy]
 
@@ -81,7 +81,7 @@ class SortedBuffer(LibraryLogic):
         return f"sorted buffer {self.config}"
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
-        why = "the least tuple of those it holds goes on"
+        why = "the smallest buffered tuple is emitted"
         return Model(why, (AT_MOST_ONE,), (({},),), (None,) * len(inputs))
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:

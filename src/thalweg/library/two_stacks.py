@@ -1,4 +1,4 @@
-"""Elements of several folds at once: combined, folded, and slid over at a cost that does not grow with the window."""
+"""Elements of several folds: combined, folded, and slid over at a cost that does not grow with the window."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ Elements = Sequence[tuple[Element, ...]]  # of several folds, tuple by tuple
 
 
 class TwoStacks:
-    """A queue whose content is folded at any time: suffix folds of an older block, prefix folds of a newer one.
+    """A queue whose fold is always available: suffix folds of an older block, prefix folds of a newer one.
 
-    When the older block is used up, the newer one becomes it. So the bits of a float sum depend on the key's own
-    tuples alone, not on frames or epochs; for a window of n tuples, blocks are aligned to multiples of n.
+    When the older block is used up, the newer one replaces it. So the bits of a float sum depend only on the key's
+    tuples, not on frames or epochs; for a window of n tuples, blocks are aligned to multiples of n.
     """
 
     def __init__(self) -> None:
-        self.front: list[tuple[Element, ...]] = []  # suffix folds; the last one is that of the whole block
+        self.front: list[tuple[Element, ...]] = []  # suffix folds; the last one is that of the complete block
         self.back: list[tuple[Element, ...]] = []
         self.prefix: tuple[Element, ...] | None = None
 
     @classmethod
     def of(cls, older: Elements, newer: Elements, monoids: Sequence[Monoid]) -> TwoStacks:
-        """With what is left of an older block, and what there is of a newer one."""
+        """A queue of the remaining tuples of an older block and the tuples of a newer one."""
         made = cls()
         made.front = _rows([_suffixes(older, i, m) for i, m in enumerate(monoids)], len(older))
         made.back, made.prefix = list(newer), fold_all(newer, monoids) if newer else None
@@ -33,9 +33,9 @@ class TwoStacks:
         return len(self.front) + len(self.back)
 
     def slide(self, gone: int, elements: tuple[Element, ...], monoids: Sequence[Monoid]) -> tuple[Element, ...]:
-        """Forget so many of the oldest and take a new one; the fold of all.
+        """Drop the `gone` oldest tuples, add a new one, and return the fold of all.
 
-        It goes fold by fold, so that the first one that fails says why. Then nothing has changed.
+        Computed fold by fold, so that the error is that of the first fold that fails; the queue is then unchanged.
         """
         left = len(self.front) - gone
         block = self.back[-left:] if left < 0 else None  # what becomes the older block
@@ -59,7 +59,7 @@ class TwoStacks:
 
 
 def _suffixes(block: Elements, index: int, monoid: Monoid) -> list[Element]:
-    """One fold of a block's ends, taken from its end; that of the whole block is the last."""
+    """The suffix folds of a block for one fold, shortest suffix first; the last one is that of the complete block."""
     found: list[Element] = []
     for elements in reversed(block):
         found.append(monoid.combine(elements[index], found[-1]) if found else elements[index])

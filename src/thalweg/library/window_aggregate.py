@@ -1,6 +1,6 @@
-"""What operators over windows have in common, tuple by tuple; `library.windows` has the logic of each kind of window.
+"""The common logic of window operators, tuple by tuple; `library.windows` has the logic of each kind of window.
 
-Aggregates that can run vectorized do so instead (`runtime.aggregate`).
+Aggregates that can run vectorized use `runtime.aggregate` instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thalweg.ir.operators import Process, code_fingerprint
 from thalweg.ir.times import from_time
 from thalweg.ir.types import TupleType, conform
 from thalweg.ir.user_code import TUPLES, ListOf, UserCode, UserFunction, fold_code
-from thalweg.library.fold_spec import Element, Monoid, Whole, WindowBound
+from thalweg.library.fold_spec import Element, Monoid, WholeWindow, WindowBound
 from thalweg.library.folds import FOLDS
 from thalweg.library.two_stacks import combine_all, fold_all
 
@@ -26,13 +26,13 @@ Taken = tuple[tuple[Element, ...], tuple[Any, ...]]  # of a tuple: an element pe
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What an aggregate computes; not part of its state."""
+    """The parameters of an aggregate; not part of its state."""
 
     window: Any  # of the kind that the logic is for
     folds: tuple[Fold, ...]
     fields: Record
-    scalars: tuple[Monoid | Whole | WindowBound, ...]  # of the folds
-    combined: tuple[Monoid, ...]  # those of the folds that are combined
+    scalars: tuple[Monoid | WholeWindow | WindowBound, ...]  # of the folds
+    combined: tuple[Monoid, ...]  # of the folds that are monoids
 
     @property
     def late(self) -> bool:
@@ -46,7 +46,7 @@ def make_config(window: Any, folds: tuple[Fold, ...], fields: Record) -> Config:
 
 
 class Pane:
-    """The tuples of one stretch: an element per fold that combines, a list of values per fold that does not."""
+    """The tuples of one section of the stream: an element per monoid, a list of values per other fold."""
 
     __slots__ = ("elements", "lists")
 
@@ -62,11 +62,11 @@ class Pane:
 
 
 class WindowAggregate(LibraryLogic):
-    """Base of the aggregates: arguments, results, fields."""
+    """Base class of the aggregates: arguments, results, fields."""
 
     config: Config
     forwards_key = False
-    gives_many: ClassVar[bool] = False  # whether one window may give several results
+    gives_many: ClassVar[bool] = False  # whether one window may have several results
 
     def settings(self) -> str:
         config = self.config
@@ -75,7 +75,7 @@ class WindowAggregate(LibraryLogic):
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         windows, why = self.config.window.results
         results = MANY if self.gives_many and windows != NONE else windows
-        late = operator.results - 1  # a port for late tuples, where the window is in event time
+        late = operator.results - 1  # a port for late tuples, if the window is in event time
         counts = (results, *((AT_MOST_ONE,) * late))
         copies = ((self.copies(),), *(((same(inputs[0], inputs[0]),),) * late))
         return Model(why, counts, copies, (self.reads(),))
@@ -99,7 +99,7 @@ class WindowAggregate(LibraryLogic):
         return (window.size, window.step) if window.timed else ()
 
     def taken(self, row: Any) -> Taken:
-        """What the folds take of a tuple. It can fail, so it comes before any change."""
+        """The values of a tuple that the folds need. This can fail, so it is called before any change."""
         values = [fold.value_of(row) for fold in self.config.folds]
         pairs = list(zip(self.config.scalars, values, strict=True))
         elements = tuple(s.start(v) for s, v in pairs if isinstance(s, Monoid))
@@ -115,7 +115,7 @@ class WindowAggregate(LibraryLogic):
             held.append(value)
 
     def emit(self, panes: Sequence[Pane], *, rank: int = 0, start: int = 0, end: int = 0) -> None:
-        """The result of a window that consists of these panes."""
+        """Emit the result of a window that consists of these panes."""
         filled = [pane for pane in panes if pane.elements is not None]
         if not filled:
             return
@@ -138,7 +138,7 @@ class WindowAggregate(LibraryLogic):
             match scalar:
                 case Monoid():
                     value = scalar.finish(next(combined))
-                case Whole():
+                case WholeWindow():
                     value = scalar.value(next(values), fold)
                 case WindowBound():
                     next(values)
@@ -150,7 +150,7 @@ class WindowAggregate(LibraryLogic):
 
 @dataclass(frozen=True, slots=True)
 class ApplyConfig:
-    """The window and the function of its tuples."""
+    """The window and the function that is applied to its tuples."""
 
     window: Any
     function: Callable[[list[Any]], Iterable[Any]]
@@ -166,7 +166,7 @@ class ApplyConfig:
 
 
 class Applied:
-    """Instead of folds: the tuples themselves."""
+    """Mixin that keeps the tuples themselves instead of folds."""
 
     config: Any
     submit: Any

@@ -1,4 +1,4 @@
-"""Checks of what users give to windows. Their errors get the user's line in `lang.window`."""
+"""Checks of the arguments of windows. `lang.window` adds the line of the user's program to the errors."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def stretch(kind: str, label: str, value: Any) -> int:
 
 def delta_on(kind: str, on: str) -> str:
     if not on:
-        raise bad(kind, "delta", 'on="attribute", which the delta is measured in', "no attribute")
+        raise bad(kind, "delta", 'on="attribute", the attribute that the delta applies to', "no attribute")
     return on

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.ir.canonical import canonical_key
+from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Bounds, Copies, Model, key_copies, same
 from thalweg.ir.operators import Process, code_fingerprint
@@ -18,9 +18,9 @@ from thalweg.library.decimals import above
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How one side of a join is remembered: its last `count` tuples (None: all), or those `within` a time."""
+    """The tuples that one side of a join keeps: its last `count` tuples (None: all), or those `within` a time."""
 
-    names: tuple[str, ...]  # what of a tuple goes into the result
+    names: tuple[str, ...]  # the attributes that go into the result
     count: int | None
     time: str = ""  # the attribute with the event time, for `within`
 
@@ -38,7 +38,7 @@ class JoinConfig:
 
 
 class WindowJoin(LibraryLogic):
-    """Each tuple with the tuples that the other side remembers, in the order in which those came."""
+    """Joins each tuple with the tuples that the other side keeps, in the order of their arrival."""
 
     config: JoinConfig
 
@@ -49,7 +49,7 @@ class WindowJoin(LibraryLogic):
         return str(self.config)
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
-        """Pairs have what either tuple has, and its key under the name of the first side."""
+        """Pairs have the attributes of both tuples, and the key under the names of the first side."""
         output, sides = operator.outputs[0], self.config.sides
         keys = key_copies(operator, inputs)[1]
         left = {n: n for n in sides[0].names}
@@ -60,7 +60,7 @@ class WindowJoin(LibraryLogic):
             (same(k, k), {}) if port == 0 else ({}, same(k, k)) for port, k in enumerate(inputs[: operator.results - 1])
         ]
         counts = (MANY, *((AT_MOST_ONE,) * len(late)))
-        return Model("a tuple meets those that its window holds", counts, (pairs, *late), (None, None))
+        return Model("a tuple is joined with those in the other window", counts, (pairs, *late), (None, None))
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         where = self.config.where
@@ -110,10 +110,10 @@ class WindowJoin(LibraryLogic):
 
 
 class TimedWindowJoin(WindowJoin):
-    """The same within a stretch of event time, which lets it forget."""
+    """A join within an interval of event time, which allows old tuples to be dropped."""
 
     def on_mark(self, time: int) -> None:
-        """Forget the tuples that no tuple in time can match any more."""
+        """Drop the tuples that no tuple that is not late can match."""
         assert self.config.within is not None
         for port, held in enumerate(self.held):
             held[:] = [t for t in held if self._time(t, port) >= time - self.config.within]
@@ -121,7 +121,7 @@ class TimedWindowJoin(WindowJoin):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Two attributes that differ by no more than a distance."""
+    """Whether two attributes differ by at most a distance."""
 
     left: str
     right: str
@@ -133,7 +133,7 @@ class Band:
 
 
 class _Both:
-    """Two predicates of a pair. The name of the class is a part of stored fingerprints."""
+    """Two predicates of a pair. The name of the class is part of stored fingerprints."""
 
     def __init__(self, first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> None:
         self.parts = first, second
@@ -143,13 +143,13 @@ class _Both:
 
 
 def both(first: Callable[[Any, Any], Any], second: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A predicate of a pair that is true if two are."""
+    """A predicate of a pair that is true if both given predicates are."""
     return _Both(first, second)
 
 
 @dataclass(frozen=True, slots=True)
 class LookupConfig:
-    """A table by canonical key, read when the graph was built, and what of a row goes into the result."""
+    """A table by canonical key, read when the graph was built, and the tuple's attributes that go into the result."""
 
     on: tuple[str, ...]
     table: Mapping[bytes, Sequence[Mapping[str, Any]]]
@@ -158,7 +158,7 @@ class LookupConfig:
 
 
 class Lookup(LibraryLogic):
-    """Each tuple with the rows of a table that have its key."""
+    """Joins each tuple with the rows of a table that have its key."""
 
     config: LookupConfig
 
@@ -170,7 +170,7 @@ class Lookup(LibraryLogic):
         most = max((len(rows) for rows in config.table.values()), default=0)
         rows: Bounds = (0, most) if config.missing is None else (1, max(1, most))
         copies = {n: n for n in config.names}
-        return Model("a tuple for each row of its key", (rows,), ((copies,),), (frozenset(config.on),))
+        return Model("one tuple for each row of the table with its key", (rows,), ((copies,),), (frozenset(config.on),))
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return ()

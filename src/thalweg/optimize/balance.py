@@ -18,21 +18,23 @@ from thalweg.ir.profile import Loads
 from thalweg.optimize.context import Context
 from thalweg.optimize.disjoint_sets import DisjointSets
 
-# A bucket is moved as a whole. With 64 per channel two of the heaviest keys rarely share one, and what lies beside a
-# heavy key is at most some percent of a channel's share; more buckets would cost more writes per epoch for less gain.
+# A bucket cannot be divided. With 64 per channel, two of the heaviest keys rarely share one, and the other keys in the
+# bucket of a heavy key add a few percent of a channel's share at most; more buckets would cost more writes per epoch
+# for less gain.
 BALANCED_BUCKETS_PER_CHANNEL = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Buckets go to channels by measured load: the heaviest first, each to the channel that has the least so far.
+    """Assign buckets to channels by measured load: the heaviest first, each to the channel with the least load so far.
     The keys of a checkpoint stay on the channels that its tables name.
 
     before (degree 2): vwap by symbol over 2, its 4 buckets with loads 5 3 4 0 on channels 0 1 0 1: 9 and 3
     after: on channels 0 1 1 1: 5 and 7
-    must not fire: where the heaviest channel would not get lighter. Nor does it part operators that could share a PE:
-    those with the same key of the same stream get one table, by the sum of their loads. Nor where a checkpoint's table
-    does not fit the degree, the number of buckets or the operators: such a start is refused, with its own reason.
+    must not fire: where the heaviest channel would not get lighter, or where a checkpoint's table does not fit the
+    degree, the number of buckets or the operators: such a start is rejected, with a reason of its own. It must not
+    separate operators that could share a PE: those with the same key of the same stream get one table, by the sum of
+    their loads.
     """
 
     name: ClassVar[str] = "balance"
@@ -49,7 +51,7 @@ class Balance:
 def _balanced(plan: Plan, loads: Loads) -> dict[str, Table]:
     if plan.buckets != loads.buckets:
         raise PlanError(
-            "loads were measured over another number of buckets",
+            "loads were measured over a different number of buckets",
             expected=f"{plan.buckets} buckets",
             found=str(loads.buckets),
         )
@@ -62,7 +64,7 @@ def _balanced(plan: Plan, loads: Loads) -> dict[str, Table]:
 
 
 def _fitting(plan: Plan, tables: Mapping[str, Table]) -> dict[str, Table]:
-    """Those of whole keys, of these buckets and channels."""
+    """The tables of complete keys that fit the buckets and channels of the plan."""
     whole = {o.name for o in plan.graph.stateful if o.key and plan.decisions[o.name].key == o.key}
     return {
         name: table
@@ -72,20 +74,20 @@ def _fitting(plan: Plan, tables: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def _degree(plan: Plan, name: str) -> int:
-    """An open degree is none yet."""
+    """The degree of an operator; 0 if it is open."""
     return plan.decisions[name].degree or 0
 
 
 def lighter_table(loads: Sequence[int], degree: int) -> Table | None:
-    """The table that spreads these loads; None: the plain one is as good."""
+    """The table that spreads these loads; None: the plain table is as good."""
     plain, table = plain_table(len(loads), degree), spread(loads, degree)
     return table if heaviest(loads, table) < heaviest(loads, plain) else None
 
 
 def spread(loads: Sequence[int], degree: int) -> Table:
-    """The heaviest bucket first, to the channel with the least load; of equals that with the lower number.
+    """Assign the heaviest bucket first, to the channel with the least load; ties go to the lower channel number.
 
-    A bucket in which no tuple was seen stays where it would be without a table: keys that come later spread evenly.
+    A bucket without measured tuples stays where it would be without a table, so that later keys are spread evenly.
     """
     table = list(plain_table(len(loads), degree))
     channels = [(0, channel) for channel in range(degree)]
@@ -97,7 +99,7 @@ def spread(loads: Sequence[int], degree: int) -> Table:
 
 
 def heaviest(loads: Sequence[int], table: Table) -> int:
-    """The load of the channel that has most."""
+    """The load of the most loaded channel."""
     sums: dict[int, int] = {}
     for load, channel in zip(loads, table, strict=True):
         sums[channel] = sums.get(channel, 0) + load
@@ -106,7 +108,7 @@ def heaviest(loads: Sequence[int], table: Table) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What the heaviest channel of an operator gets of its tuples, without and with the plan's table."""
+    """The fraction of an operator's tuples that its heaviest channel gets, without and with the plan's table."""
 
     operator: str
     tuples: int
@@ -115,7 +117,7 @@ class Share:
 
 
 def shares(plan: Plan, loads: Loads) -> Iterator[Share]:
-    """Of each operator that has several channels, and got tuples."""
+    """The share of each operator that has several channels and received tuples."""
     for name, at in loads.at.items():
         degree, tuples = _degree(plan, name), sum(at)
         if degree > 1 and tuples:
@@ -128,8 +130,8 @@ Mark = tuple[int, tuple[str, ...], StreamRef]  # a degree, a key, and a stream f
 
 
 def groups_by_key(plan: Plan) -> list[list[str]]:
-    """The operators with several channels, those together that may share a PE if their tables are the same: they have
-    the same degree and, on some port, the same key of the same stream."""
+    """The operators with several channels, in groups that may share a PE if their tables are the same: they have the
+    same degree and, on some port, the same key of the same stream."""
     origins = _Origins(plan.graph)
     sets = DisjointSets[Mark]()
     first: dict[str, Mark] = {}
@@ -174,7 +176,7 @@ class _Origins:
         return self.known[stream, key]
 
     def _before(self, stream: StreamRef, key: tuple[str, ...]) -> list[StreamRef]:
-        """The streams whose tuples' key is that of this stream's; none: it is made here."""
+        """The input streams from which this stream's key is copied; empty: the key is created here."""
         operator = self.graph.by_name[stream.operator]
         ports = [port for port in range(len(operator.inputs)) if port != operator.mark_port]
         copies = self.facts[operator.name].forwards[stream.port]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from thalweg.analysis.regions import form_regions
+from thalweg.analysis.form_regions import form_regions
 from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
@@ -20,11 +20,11 @@ BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets
 
 @dataclass(frozen=True, slots=True)
 class ChooseDegrees:
-    """Open degrees get the wanted one, or what the user asked for this region; "open" leaves them open.
+    """Open degrees get the requested one, or that of a hint for their region; "open" leaves them open.
 
     before: vwap by symbol over any number of channels; total in one channel
     after (degree=2): vwap by symbol over 2 channels; total in one channel
-    after (degree=1): one channel for all, so nothing is routed but to state
+    after (degree=1): one channel for all, so tuples are routed only to state
     must not fire: on a degree that is not open, because that operator must run in one channel.
     """
 
@@ -45,24 +45,24 @@ class ChooseDegrees:
                 "fewer buckets than channels",
                 expected=f"{chosen.channels} or more",
                 found=f"{buckets} buckets",
-                hint="a channel holds whole buckets of keys: without --buckets there are enough",
+                hint="a bucket of keys belongs to one channel; without --buckets there are enough buckets",
             )
-        return fuse_again(chosen.decide({}, buckets=buckets))  # where a degree is 1, exchanges may have gone
+        return fuse_again(chosen.decide({}, buckets=buckets))  # where a degree is 1, exchanges may be unnecessary
 
 
 def asked_degrees(graph: LogicalGraph, rules: str = "thalweg") -> dict[str, int]:
-    """By operator of a region for which the user asked for a degree: that degree."""
+    """The degrees that hints request for regions, by operator of the region."""
     regions = form_regions(graph, rules).regions
     return {name: region.degree for region in regions if region.degree is not None for name in region.operators}
 
 
 def _wanted(plan: Plan, degree: int | None, own: Mapping[str, int]) -> dict[str, Decision]:
-    """The same for all regions, but for those for which the user asked for another."""
+    """The same degree for all regions, except those for which a hint requests a different one."""
     return {n: replace(d, degree=own.get(n, degree)) for n, d in plan.decisions.items() if d.is_open}
 
 
 def _given(plan: Plan, given: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Decision]:
-    """Degrees by name. Sources that are not named are read in all channels, whatever their number."""
+    """Degrees by name. Sources that are not named are read in all channels, regardless of how many there are."""
     sources = {o.name for o in plan.graph.operators if isinstance(o, Source)}
     most = max(given.values(), default=1)
     return {
@@ -75,8 +75,8 @@ def _given(plan: Plan, given: Mapping[str, int], own: Mapping[str, int]) -> dict
 
 
 def _all_in_one(plan: Plan) -> dict[str, Decision]:
-    """Nothing is routed but to state, by its whole key. Sources may be read in several tasks, unless something after
-    them must not run in more than one."""
+    """Tuples are routed only to state, by its complete key. Sources may be read in several tasks, unless an operator
+    after them must run in one."""
     stateful = {o.name: o.key for o in plan.graph.stateful}
     alone = any(degree == 1 and name not in stateful for name, degree in plan.degrees.items())
     made = {name: _unrouted(decision) for name, decision in plan.decisions.items()}

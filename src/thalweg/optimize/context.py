@@ -1,4 +1,4 @@
-"""Context: what a pass may look at besides the plan."""
+"""Context: the inputs of a pass in addition to the plan."""
 
 from __future__ import annotations
 

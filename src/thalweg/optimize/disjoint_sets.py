@@ -1,4 +1,4 @@
-"""Disjoint sets that are put together step by step."""
+"""Disjoint sets that are merged step by step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class DisjointSets(Generic[T]):
     def root(self, one: T) -> T:
         """The item that represents the set of this one."""
         while (parent := self._parents.setdefault(one, one)) != one:
-            self._parents[one] = self._parents[parent]  # half the way, so that it stays short
+            self._parents[one] = self._parents[parent]  # path halving, so that paths stay short
             one = parent
         return one
 
     def join(self, one: T, other: T) -> None:
-        """Put the sets of two items together; the first one's root represents both."""
+        """Merge the sets of two items; the first one's root represents both."""
         self._parents[self.root(other)] = self.root(one)

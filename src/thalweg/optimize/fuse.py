@@ -12,19 +12,19 @@ from thalweg.ir.layout import line_up
 from thalweg.ir.operators import Operator
 from thalweg.ir.plan import Decision, Plan
 from thalweg.optimize.context import Context
+from thalweg.optimize.fusion_hints import with_hints
 from thalweg.optimize.groups import read_groups
-from thalweg.optimize.hints import with_hints
 
 
 @dataclass(frozen=True, slots=True)
 class Fuse:
-    """Operators of one wanted group share a PE wherever no exchange must be between them.
+    """Operators of a requested group share a PE wherever no exchange is required between them.
 
     before: ticks, trades, quotes, vwap (by symbol, degree 2), join (on symbol, degree 2)
-    after (all wanted in one group): ticks, trades, quotes are group 0; vwap, join are group 1
-    after (each wanted alone): no groups
+    after (all requested in one group): ticks, trades, quotes are group 0; vwap, join are group 1
+    after (each requested alone): no groups
     must not fire: across an exchange. An operator whose route differs from the partitioning of its input starts a new
-    stage, whatever its group.
+    stage, regardless of its group.
     """
 
     name: ClassVar[str] = "fuse"
@@ -34,7 +34,7 @@ class Fuse:
 
 
 def wanted_groups(groups: str | Mapping[str, str], graph: LogicalGraph) -> Mapping[str, str]:
-    """The wanted group of each operator."""
+    """The requested group of each operator."""
     if isinstance(groups, Mapping):
         return groups
     match groups:
@@ -62,7 +62,7 @@ def fused(plan: Plan, groups: Mapping[str, Hashable]) -> dict[str, Decision]:
 
 
 def fuse_again(plan: Plan) -> Plan:
-    """The plan after its routes changed: the operators of a group stay in one PE wherever no exchange has come between
-    them."""
+    """Fuse a plan again after its routes changed: the operators of a group stay in one PE unless there is now an
+    exchange between them."""
     groups = {name: name if (group := d.group) is None else group for name, d in plan.decisions.items()}
     return plan.decide(fused(plan, groups))

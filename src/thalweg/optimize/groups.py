@@ -1,4 +1,4 @@
-"""Groups of operators as text: `ticks trades; vwap bargains.join`, or a line for each."""
+"""Groups of operators as text: `ticks trades; vwap bargains.join`, or one group per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg.ir.graph import LogicalGraph
 
 
 def read_groups(text: str, graph: LogicalGraph) -> dict[str, str]:
-    """The group of each operator; one that is not named stays alone. What follows `#` in a line is not read."""
+    """The group of each operator; one that is not named stays alone. `#` starts a comment."""
     groups: dict[str, str] = {}
     lines = [line.split("#")[0] for line in text.splitlines()]
     for number, group in enumerate(part for line in lines for part in line.split(";")):
@@ -24,6 +24,6 @@ def read_groups(text: str, graph: LogicalGraph) -> dict[str, str]:
                     hint=did_you_mean(name, [*graph.by_name, *(("all", "none") if name == text.strip() else ())]),
                 )
             if name in groups:
-                raise PlanError(f"{name} stands in two groups", operator=name, expected="each operator at most once")
+                raise PlanError(f"{name} is in two groups", operator=name, expected="each operator at most once")
             groups[name] = f"group {number}"
     return {o.name: groups.get(o.name, o.name) for o in graph.operators}

@@ -1,9 +1,9 @@
-"""Whether a plan does what the application asks for: `.parallel()`, `.sequential()`, `.fuse_with()`, `.isolate()`."""
+"""Whether a plan follows the hints of the application: `.parallel()`, `.sequential()`, `.fuse_with()`, `.isolate()`."""
 
 from __future__ import annotations
 
+from thalweg.analysis.form_regions import form_regions
 from thalweg.analysis.partitioning import arriving_routes, partitioning
-from thalweg.analysis.regions import form_regions
 from thalweg.errors import HintError
 from thalweg.ir.hints import Hint
 from thalweg.ir.layout import layout
@@ -13,7 +13,7 @@ from thalweg.optimize.legality import LEGAL, Rule, Verdict, as_error, places, ru
 
 
 def verify_hints(plan: Plan) -> Plan:
-    """The plan itself, or a HintError that gives the first wish of the user that it does not fulfil."""
+    """Return the plan, or raise a HintError for the first hint that it does not follow."""
     for rule in HINT_RULES:
         if not (verdict := rule(plan)).ok:
             raise as_error(HintError, verdict.reason, verdict)
@@ -21,7 +21,7 @@ def verify_hints(plan: Plan) -> Plan:
 
 
 def parallel_is_possible(plan: Plan) -> Verdict:
-    """`.parallel()` is not for an operator with one state for all tuples."""
+    """`.parallel()` is not used for an operator with one state for all tuples."""
     for name, hint in plan.graph.hints.items():
         if hint.parallel and plan.graph.by_name[name].key == ():
             return _unmet(
@@ -43,10 +43,10 @@ def asked_degree_is_kept(plan: Plan) -> Verdict:
             return _unmet(
                 name,
                 hint,
-                f"{name} has another degree than the application asks for",
+                f"{name} has a different degree than the application requests",
                 expected=f"degree={hint.degree}",
                 found=f"degree={degree}",
-                advice="leave out .parallel(degree=…), or change the plan",
+                advice="remove .parallel(degree=…), or change the plan",
             )
     return LEGAL
 
@@ -62,8 +62,9 @@ def sequential_is_kept(plan: Plan) -> Verdict:
                 hint,
                 f"{name} runs in several channels",
                 expected="one channel, because of .sequential()",
-                found="; ".join(sorted({str(r) for r in arriving_routes(plan, operator, parts).values()})) or "read so",
-                advice="degree=1 for it; for a source, or what comes directly after one, degree=1 for the source",
+                found="; ".join(sorted({str(r) for r in arriving_routes(plan, operator, parts).values()}))
+                or "read in several channels",
+                advice="set degree=1 for it; for a source, or an operator directly after one, degree=1 for the source",
             )
     return LEGAL
 
@@ -80,7 +81,7 @@ def fuse_with_is_kept(plan: Plan) -> Verdict:
                     f"{name} and {other} cannot share a PE",
                     expected="one PE for both",
                     found=places(plan, name, other),
-                    advice="an exchange or another PE must be between them: thalweg explain shows it",
+                    advice="an exchange or another PE is required between them; thalweg explain shows it",
                 )
     return LEGAL
 
@@ -97,7 +98,7 @@ def isolate_is_kept(plan: Plan) -> Verdict:
                 f"{name} cannot have a PE of its own",
                 expected="a PE of its own, because of .isolate()",
                 found=f"its PE is {' '.join(pe.operators)}",
-                advice="all sources share the first PE; others are alone in their PE without a group",
+                advice="all sources share the first PE; another operator has its own PE if it is in no group",
             )
     return LEGAL
 

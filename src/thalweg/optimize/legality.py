@@ -1,4 +1,4 @@
-"""Which plans are legal: pure rules, applied to every plan, whoever made it (docs/invariants.md)."""
+"""Which plans are legal: pure rules, applied to every plan, regardless of its origin (docs/invariants.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg.ir.plan import TO_FIRST, Plan, Route
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a plan keeps a rule; if not, the first reason, with the operator and what to do about it."""
+    """Whether a plan follows a rule; if not, the first violation, with its operator and a hint."""
 
     ok: bool
     reason: str = ""
@@ -33,7 +33,7 @@ Rule = Callable[[Plan], Verdict]
 
 
 def verify(plan: Plan) -> Plan:
-    """The plan itself, or a PlanError that gives the first rule it breaks."""
+    """Return the plan, or raise a PlanError for the first rule that it breaks."""
     for rule in RULES:
         if not (verdict := rule(plan)).ok:
             raise as_error(PlanError, f"illegal plan: {verdict.reason}", verdict)
@@ -72,7 +72,7 @@ def state_is_routed(plan: Plan) -> Verdict:
 def _state_is_routed(plan: Plan, operator: Operator) -> Verdict:
     decision, own = plan.decisions[operator.name], operator.key or ()
     if decision.key is None:
-        return _refused(operator, f"{operator.name} keeps state and has no degree", "degree=N")
+        return _refused(operator, f"{operator.name} keeps state but has no degree", "degree=N")
     if not own and decision.degree != 1:
         degree = "an open degree" if decision.degree is None else f"degree {decision.degree}"
         return _refused(operator, f"{operator.name} keeps one state for all tuples and has {degree}", "degree=1")
@@ -88,7 +88,7 @@ def _state_is_routed(plan: Plan, operator: Operator) -> Verdict:
 
 def routes_can_be(plan: Plan) -> Verdict:
     """Tuples are routed to an operator without state in turn, or by attributes that they have; sources are read in
-    turn; sinks and what is fed back have no degree."""
+    turn; sinks and feedback have no degree."""
     return _first(_route_can_be(plan, o) for o in plan.graph.operators if o.key is None)
 
 
@@ -98,8 +98,8 @@ def _route_can_be(plan: Plan, operator: Operator) -> Verdict:
         return LEGAL
     if isinstance(operator, Sink | Feedback):
         what = "sink" if isinstance(operator, Sink) else "feedback"
-        return _refused(operator, f"the {what} {operator.name} has a degree", "no degree: it is in one place")
-    live = live_attributes(plan.graph)  # others are not sent, whatever the tuple type has
+        return _refused(operator, f"the {what} {operator.name} has a degree", "no degree: it runs in one place")
+    live = live_attributes(plan.graph)  # other attributes are not sent, even if the tuple type has them
     carried = [set(live[s]) for port, s in enumerate(operator.inputs) if port != operator.mark_port]
     if set(decision.key) <= (set.intersection(*carried) if carried else set()):
         return LEGAL
@@ -133,14 +133,14 @@ def tables_fit(plan: Plan) -> Verdict:
 def _table_fits(plan: Plan, operator: Operator, table: tuple[int, ...]) -> Verdict:
     name, degree = operator.name, plan.decisions[operator.name].degree
     if not operator.key:
-        return _refused(operator, f"{name} has a table, and no state with a key", "no table")
+        return _refused(operator, f"{name} has a table, but no state with a key", "no table")
     if degree is None:
-        return _refused(operator, f"{name} has a table, and its degree is open", "degree=N")
+        return _refused(operator, f"{name} has a table, but its degree is open", "degree=N")
     if len(table) != plan.buckets:
-        reason = f"the table of {name} has {len(table)} buckets, and the plan {plan.buckets}"
+        reason = f"the table of {name} has {len(table)} buckets, but the plan has {plan.buckets}"
         return _refused(operator, reason, f"a table of {plan.buckets} buckets")
     if not all(0 <= channel < degree for channel in table):
-        reason = f"the table of {name} names the channel {max(table)}, and its degree is {degree}"
+        reason = f"the table of {name} names the channel {max(table)}, but its degree is {degree}"
         return _refused(operator, reason, f"channels from 0 to {degree - 1}")
     return LEGAL
 
@@ -153,11 +153,13 @@ def engines_can_run_it(plan: Plan) -> Verdict:
             return _refused(operator, f"no engine can place {operator.name} on a host", "no host", found=decision.host)
         if decision.ports:
             found = ", ".join(map(str, decision.ports))
-            return _refused(operator, f"no engine runs threaded ports, as of {operator.name}", "no ports", found=found)
+            return _refused(
+                operator, f"no engine runs threaded ports, like those of {operator.name}", "no ports", found=found
+            )
     return LEGAL
 
 
-# What follows from all of them.
+# Rules about all decisions together.
 
 
 def groups_are_pes(plan: Plan) -> Verdict:
@@ -169,12 +171,12 @@ def groups_are_pes(plan: Plan) -> Verdict:
         if group is None:
             continue
         if isinstance(operator, Sink):
-            return _refused(operator, f"the sink {operator.name} has a group", "no group: sinks are in no PE")
+            return _refused(operator, f"the sink {operator.name} has a group", "no group: sinks are not in a PE")
         other = first.setdefault(group, operator.name)
         if place[other] != place[operator.name]:
             return _refused(
                 operator,
-                f"{other} and {operator.name} are in group {group} and cannot share a PE",
+                f"{other} and {operator.name} are in group {group} but cannot share a PE",
                 "groups without an exchange or another PE between their operators",
                 found=places(plan, other, operator.name),
             )
@@ -199,7 +201,7 @@ def routes_are_kept(plan: Plan) -> Verdict:
 
 
 def unknown_state_is_in_one_channel(plan: Plan) -> Verdict:
-    """An operator that may keep state of which nothing is known runs in one channel."""
+    """An operator that may keep unknown state runs in one channel."""
     facts, parts = facts_of(plan.graph), partitioning(plan)
     for operator in plan.graph.operators:
         state = facts[operator.name].state

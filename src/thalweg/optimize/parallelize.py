@@ -1,11 +1,11 @@
-"""Decide which operators run in several channels, and by which attributes tuples find theirs."""
+"""Decide which operators run in several channels, and by which attributes tuples are routed to them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from thalweg.analysis.regions import form_regions
+from thalweg.analysis.form_regions import form_regions
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Feedback, Operator, Sink, Source
 from thalweg.ir.plan import Decision, Plan
@@ -15,12 +15,12 @@ from thalweg.optimize.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Parallelize:
-    """Regions become routes: their operators get an open degree, what must not be in a region gets degree 1.
+    """Turn regions into routes: their operators get an open degree; operators that must be sequential get degree 1.
 
     before: ticks, vwap (by symbol), total (one state), all of degree 1
     after: ticks read in any number of channels, vwap by symbol over any number, total in one channel
     after, for two operators with the keys (symbol, day) and (symbol): both by symbol
-    must not fire: on an operator that may keep state of which nothing is known, or one state for all tuples.
+    must not fire: on an operator that may keep unknown state, or keeps one state for all tuples.
     """
 
     name: ClassVar[str] = "parallelize"
@@ -31,7 +31,7 @@ class Parallelize:
         keys = {name: key for region in regions.regions for name, key in region.keys.items()}
         routes = context.held.routes
         if routes is None and context.request.balance:
-            routes = {}  # a table is of whole keys, so no part of a key routes tuples
+            routes = {}  # tables are for complete keys, so tuples are not routed by a part of one
         if routes is not None:
             keys |= {o.name: routes.get(o.name, o.key or ()) for o in graph.stateful}
         decisions: dict[str, Decision] = {}
@@ -43,7 +43,7 @@ class Parallelize:
 
 
 def _routed(graph: LogicalGraph, operator: Operator, regions: Regions) -> tuple[bool, int | None]:
-    """Whether tuples are routed to it, and over how many channels; None: that is open."""
+    """Whether tuples are routed to it, and over how many channels; None: the degree is open."""
     region = regions.of(operator.name)
     if isinstance(operator, Sink | Feedback):
         return False, None
@@ -57,6 +57,6 @@ def _routed(graph: LogicalGraph, operator: Operator, regions: Regions) -> tuple[
 
 
 def _is_after_one_channel(graph: LogicalGraph, operator: Operator, regions: Regions) -> bool:
-    """Whether all that it takes comes from operators that run in one channel."""
+    """Whether all of its input comes from operators that run in one channel."""
     before = [graph.by_name[stream.operator] for stream in operator.inputs]
     return all(regions.of(o.name) is None and not isinstance(o, Source | Feedback) for o in before)

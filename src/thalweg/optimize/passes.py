@@ -1,4 +1,4 @@
-"""From graph to plan. The order of the passes is data; the driver verifies and times each, and shows what it did."""
+"""From graph to plan. The order of the passes is data; the driver verifies and times each, and reports its changes."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class Pass(Protocol):
 PASSES: tuple[Pass, ...] = (
     Parallelize(),  # routes decide where exchanges are, and no PE spans an exchange
     ChooseDegrees(),
-    Balance(),  # tables decide it, too: equal keys meet only by equal tables
+    Balance(),  # tables also decide where exchanges are: equal keys meet only if their tables are equal
     Fuse(),  # last: it must know all exchanges
 )
 
-# Of a plan that the user gives, only what it leaves open is decided.
+# In a plan that the user gives, only open degrees are decided.
 PASSES_OF_AN_OPEN_PLAN: tuple[Pass, ...] = (ChooseDegrees(),)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one pass did, and how long it took. The first step has no plan before."""
+    """The effect of one pass, and how long it took. The first step has no `before`."""
 
     name: str
     before: Plan | None
@@ -69,7 +69,7 @@ Observer = Callable[[Step], None]
 
 
 def ignore(step: Step) -> None:
-    """The observer that looks away."""
+    """An observer that does nothing."""
 
 
 def make_plan(
@@ -80,7 +80,7 @@ def make_plan(
     observe: Observer = ignore,
     **options: Unpack[PlanOptions],
 ) -> Plan:
-    """A verified plan of a graph that can be run by any."""
+    """A verified plan of a graph, with the options of `PlanRequest`."""
     return plan_for(graph, PlanRequest.of(**options), held or Held(), profile, observe)
 
 
@@ -91,7 +91,7 @@ def plan_for(
     profile: Profile | None = None,
     observe: Observer = ignore,
 ) -> Plan:
-    """The plan of a request: what it gives as text, or what the passes make."""
+    """The plan of a request: the one that it gives as text, or the result of the passes."""
     graph = settled(graph, held.states)
     check_safety(graph)
     context = Context(graph.analyses, request, held, profile)
@@ -107,12 +107,12 @@ def plan_for(
 
 
 def given_plan(graph: LogicalGraph, text: str) -> Plan:
-    """The verified plan of a text, with the degrees open that it leaves open."""
+    """The verified plan of a text; degrees that are open in the text stay open."""
     return verify_hints(verify(parse_plan(text, graph)))
 
 
 def _refuse_what_is_decided(plan: Plan, request: PlanRequest) -> None:
-    """Options that a given plan would pass over in silence."""
+    """Reject options that a given plan would silently ignore."""
     if plan.is_open:
         return
     if request.degree != 1:
@@ -124,7 +124,7 @@ def _refuse_what_is_decided(plan: Plan, request: PlanRequest) -> None:
 
 
 def one_by_one(graph: LogicalGraph, frame_rows: int) -> Plan:
-    """Where the passes begin: a PE for each operator, one channel."""
+    """The plan with which the passes begin: a PE for each operator, one channel."""
     decisions: dict[str, Decision] = {}
     for operator in graph.operators:
         routed = operator.key is not None or isinstance(operator, Source)
@@ -133,7 +133,7 @@ def one_by_one(graph: LogicalGraph, frame_rows: int) -> Plan:
 
 
 def run_passes(plan: Plan, passes: tuple[Pass, ...], context: Context, observe: Observer = ignore) -> Plan:
-    """What the passes make of a plan, one after the other."""
+    """Apply the passes to a plan, in order."""
     observe(Step("begin", None, verify(plan)))
     for one in passes:
         begun = time.perf_counter()
@@ -146,7 +146,7 @@ def run_passes(plan: Plan, passes: tuple[Pass, ...], context: Context, observe: 
 def _run(one: Pass, plan: Plan, context: Context) -> Plan:
     try:
         after = one.run(plan, context)
-    except ThalwegError as error:  # what the user asked for cannot be
+    except ThalwegError as error:  # the request cannot be met
         error.add_note(f"raised by the pass {one.name}")
         raise
     except Exception as error:
@@ -159,7 +159,7 @@ def _run(one: Pass, plan: Plan, context: Context) -> Plan:
         return verify(after)
     except PlanError as error:
         raise InternalError(
-            f"the pass {one.name} made an {error.message}",
+            f"the pass {one.name} produced an {error.message}",
             operator=error.operator,
             where=error.where,
             expected=error.expected,

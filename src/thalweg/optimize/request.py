@@ -1,4 +1,4 @@
-"""PlanRequest: what a user asks of a plan. Every entry point makes one of the same keyword arguments."""
+"""PlanRequest: the options of a plan. Every entry point builds it from the same keyword arguments."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from thalweg.ir.plan_options import OPEN, Degree, Fusion, PlanOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """`degree`: the channels of every parallel region, or by operator; "open": left to the run of the plan.
+    """`degree`: the channels of every parallel region, or by operator; "open": chosen when the plan is run.
     `fuse`: "all" for as few PEs as possible, "none" for one per operator, groups of operators (`a b; c d`, or a file
     with a group per line), or the group of each operator by name.
     `buckets` of the state: at least one per channel, which is the default (64 per channel with `balance`).
     `balance`: spread keys over the channels by how often they occur in a sample of the input.
-    `rules`: which operators may be parallel, all for which it is safe ("thalweg") or as Schneider et al. have it
+    `rules`: which operators may be parallel, all for which it is safe ("thalweg") or those of Schneider et al.
     ("paper").
-    `frame_rows`: the most tuples of a frame.
-    `plan`: a plan in its text form, or the file with it, instead of `fuse`, `balance`, `rules` and `frame_rows`;
-    degrees that it leaves open are `degree`.
+    `frame_rows`: the maximum number of tuples in a frame.
+    `plan`: a plan in its text form, or the file that contains it, instead of `fuse`, `balance`, `rules` and
+    `frame_rows`; its open degrees become `degree`.
     """
 
     degree: Degree = 1
@@ -44,7 +44,7 @@ class PlanRequest:
         for name in ("buckets", "frame_rows"):
             number = getattr(self, name)
             if number is not None and (not _is_count(number) or number < 1):
-                raise PlanError(f"{name} is a number", expected="1 or more", found=str(number))
+                raise PlanError(f"{name} must be a number", expected="1 or more", found=str(number))
         if self.plan is not None:
             self._refuse_what_the_plan_decides()
 
@@ -55,7 +55,7 @@ class PlanRequest:
 
     @staticmethod
     def of(**options: Unpack[PlanOptions]) -> PlanRequest:
-        """The request of keyword arguments that a user wrote."""
+        """The request for keyword arguments that a user wrote."""
         for name in options:
             if name not in _DEFAULTS:
                 known = ", ".join(_DEFAULTS)
@@ -64,7 +64,7 @@ class PlanRequest:
 
     @property
     def plan_text(self) -> str | None:
-        """The given plan. Of all that `explain` prints, only the plan is taken."""
+        """The given plan. From the output of `explain`, only the plan is used."""
         if self.plan is None:
             return None
         text = self.plan.read_text() if isinstance(self.plan, Path) else self.plan
@@ -74,7 +74,7 @@ class PlanRequest:
 
     @property
     def groups(self) -> str | Mapping[str, str]:
-        """What `fuse` says, read from its file if it names one."""
+        """The value of `fuse`, or the content of the file that it names."""
         if isinstance(self.fuse, Mapping):
             return self.fuse
         named = self.fuse not in ("all", "none") and os.path.isfile(self.fuse)
@@ -92,10 +92,10 @@ def _is_count(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a checkpoint holds, where a plan must find it again.
+    """The content of a checkpoint to which a plan must conform.
 
-    `states`: the operators that have a state in it. `routes`: the attributes that route tuples to these, where that is
-    not their whole key; None: nothing is held, and the plan is free. `tables`: the channel of each bucket."""
+    `states`: the operators that have a state in it. `routes`: the attributes that route tuples to these, where they are
+    not the complete key; None: there is no state, and the plan is free. `tables`: the channel of each bucket."""
 
     states: frozenset[str] = frozenset()
     routes: Mapping[str, tuple[str, ...]] | None = None

@@ -1,7 +1,7 @@
-"""How often the keys of each operator occur in a sample of the real input, by bucket.
+"""Measure how often the keys of each operator occur in a sample of the real input, by bucket.
 
-The sample runs through the local engine on one channel, with a sink on every stream that feeds state with a key: what
-the engine does for a tuple is the same with and without a measurement.
+The sample runs through the local engine on one channel, with a sink on every stream that feeds state with a key: the
+engine processes a tuple in the same way with and without a measurement.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Tap = tuple[str, StreamRef, tuple[str, ...]]  # an operator, a stream that feeds
 
 
 def measure_keys(graph: LogicalGraph, buckets: int, tuples: int = SAMPLE_TUPLES) -> Loads:
-    """The loads of a sample: at most so many tuples of the sources."""
+    """The loads of a sample of at most `tuples` tuples of the sources."""
     check_safety(graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-sample-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
@@ -51,7 +51,7 @@ def measure_keys(graph: LogicalGraph, buckets: int, tuples: int = SAMPLE_TUPLES)
 
 
 def measure_log(graph: LogicalGraph, log: list[Epoch], buckets: int) -> Loads:
-    """The loads of a log, or of its part before the epoch in which a tuple fails: a run will report that."""
+    """The loads of a log, or of its part before the epoch in which a tuple fails: a run will report the failure."""
     taps = list(keyed_inputs(graph))
     loads = {name: np.zeros(buckets, np.int64) for name, _, _ in taps}
     done: list[Epoch] = []
@@ -68,14 +68,14 @@ def measure_log(graph: LogicalGraph, log: list[Epoch], buckets: int) -> Loads:
 
 
 def _noting(log: list[Epoch], done: list[Epoch]) -> Iterator[Epoch]:
-    """The log; each epoch is noted when the next is asked for, so when it was run without a failure."""
+    """The log; each epoch is added to `done` when the next is requested, that is, when it ran without a failure."""
     for epoch in log:
         yield epoch
         done.append(epoch)
 
 
 def keyed_inputs(graph: LogicalGraph) -> Iterator[Tap]:
-    """Where tuples are routed by key, whatever the plan: the ports of state with a key. Ports of marks have none."""
+    """The inputs that are routed by key in every plan: the ports of state with a key. Ports of marks have none."""
     for operator in graph.stateful:
         for port, stream in enumerate(operator.inputs):
             if key := operator.port_key(port):
@@ -90,7 +90,7 @@ def _by_bucket(frame: Frame | None, key: tuple[str, ...], buckets: int) -> Any:
 
 
 def _tapped_plan(graph: LogicalGraph, taps: list[Tap]) -> Plan:
-    """The graph on one channel, with the keys of every tap as a sink. Nothing waits in it: that changes no tuple."""
+    """The graph on one channel, with the keys of every tap as a sink. Pacing is disabled: that changes no tuple."""
     operators: list[Operator] = [_at_once(operator) for operator in graph.operators]
     for index, (_, stream, key) in enumerate(taps):
         operators += _tap(graph, index, stream, key)

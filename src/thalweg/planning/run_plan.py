@@ -1,4 +1,4 @@
-"""The plan of a run. How its keys are routed is what its checkpoint holds; at a first start, what a sample shows."""
+"""The plan of a run. Keys are routed as in its checkpoint or, at a first start, as a sample of the input suggests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan and, where a sample was taken for it, what that showed."""
+    """A plan and, if a sample was taken for it, the measured loads."""
 
     plan: Plan
     loads: Loads | None = None
@@ -31,13 +31,13 @@ class Planned:
 def plan_run(
     graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
 ) -> Planned:
-    """State lies where its keys were routed when it was written: a checkpoint's routes stay, whatever comes now."""
+    """State is where its keys were routed when it was written, so the routes of a checkpoint never change."""
     fixed = _manifest(checkpoint)
     if fixed is not None and fixed.states:
         if request.balance and not fixed.assignments:
             _note(
-                "--balance changes nothing: keys stay on the channels that this checkpoint has had from its first "
-                "start; thalweg migrate CHECKPOINT NEW --balance moves them"
+                "--balance has no effect: keys stay on the channels that they got at the first start with this "
+                "checkpoint; thalweg migrate CHECKPOINT NEW --balance moves them"
             )
         held = Held(frozenset(fixed.states), fixed.routes, fixed.tables())
         kept = fixed.buckets if fixed.assignments and request.plan is None else None
@@ -51,13 +51,13 @@ def plan_run(
 
     loads = measure_keys(graph, buckets)
     if not any(map(any, loads.at.values())):
-        _note("--balance changes nothing: there is no input yet from which keys could be counted")
+        _note("--balance has no effect: there is no input yet in which keys could be counted")
     request = replace(request, buckets=buckets)
     return Planned(plan_for(graph, request, Held(), Profile(loads), observe), loads)
 
 
 def closed(plan: Plan) -> Plan:
-    """The plan itself, if it can be run: no degree is open."""
+    """Return the plan if it can be run: no degree may be open."""
     if plan.is_open:
         raise PlanError("the plan has open degrees", expected="a degree for each region", hint="--degree N")
     return plan
@@ -65,13 +65,13 @@ def closed(plan: Plan) -> Plan:
 
 def _can_balance(graph: LogicalGraph, request: PlanRequest) -> bool:
     if request.degree == 1:
-        _note("--balance changes nothing: with --degree 1 all keys are on one channel")
+        _note("--balance has no effect: with --degree 1 all keys are on one channel")
         return False
     if not isinstance(request.degree, int):
         found = f"--degree {request.degree}" if request.degree == OPEN else "a degree for each operator"
-        raise PlanError("--balance needs to know the number of channels", expected="--degree N", found=found)
+        raise PlanError("--balance requires the number of channels", expected="--degree N", found=found)
     if not any(operator.key for operator in graph.stateful):
-        _note("--balance changes nothing: no operator keeps state by key")
+        _note("--balance has no effect: no operator keeps state by key")
         return False
     return True
 

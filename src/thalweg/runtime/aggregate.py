@@ -22,7 +22,7 @@ from thalweg.library.windows.tumbling import Tumbling
 from thalweg.runtime.columns import DTYPES, Array, Column, concat, from_values, take, to_list
 from thalweg.runtime.kernels import Fallback, numbers
 from thalweg.runtime.keys import Keys
-from thalweg.runtime.segments import accumulate, accumulate_backward, group_order, ranges
+from thalweg.runtime.left_folds import accumulate, accumulate_backward, group_order, ranges
 from thalweg.runtime.state import State, Table
 
 
@@ -40,7 +40,7 @@ def monoid_of(fold: Fold) -> Monoid:
 
 
 def _accumulated(kernel: AccumulateKernel, values: Array, carried: Array) -> np.ufunc:
-    """The kernel's ufunc, if it gives Python's answer."""
+    """The kernel's ufunc, if its result equals Python's; raises `Fallback` otherwise."""
     if not kernel.exact(values, carried):
         raise Fallback
     found = getattr(np, kernel.ufunc)
@@ -49,13 +49,14 @@ def _accumulated(kernel: AccumulateKernel, values: Array, carried: Array) -> np.
 
 
 def stored_folds(operator: Aggregate) -> list[int]:
-    """A window that is closed at the end, when there is no tuple any more, must know all but the count."""
+    """The indices of the folds whose values are stored. A window that is closed at the end, when there is no tuple to
+    read, must store all folds except the count."""
     known = CountKernel if operator.acts_at_end else (CountKernel, NewestKernel)
     return [i for i, fold in enumerate(operator.folds) if not isinstance(kernel_of(fold), known)]
 
 
 def make_table(operator: Aggregate, key_types: Sequence[AttributeType]) -> Table:
-    """The state of an aggregate. One that acts at the end keeps the key's own values, because they give the order."""
+    """The state of an aggregate. One that acts at the end also stores the key values: they give the order."""
     columns: dict[str, Column] = {"count": np.zeros(0, np.int64)}
     columns |= {fold_name(i): from_values([], operator.folds[i].type) for i in stored_folds(operator)}
     ragged = frozenset(columns) - {"count"} if isinstance(operator.window, Sliding) else frozenset[str]()
@@ -69,7 +70,7 @@ def key_column(index: int) -> str:
 
 
 def period(window: Window) -> int:
-    """A result at every so many tuples of a key."""
+    """The number of tuples of a key from one result to the next."""
     match window:
         case Sliding(slide=slide):
             return slide
@@ -78,7 +79,7 @@ def period(window: Window) -> int:
     return 1
 
 
-class Groups:
+class KeyGroups:
     """The rows of one frame by key, with the keys' rows in the state table."""
 
     def __init__(self, operator: Aggregate, state: State, keys: Keys, key_values: Sequence[Column]) -> None:
@@ -90,7 +91,7 @@ class Groups:
         count = self.table.columns["count"]
         assert isinstance(count, np.ndarray)
         self.counts = count[rows]
-        # The index of each tuple in its key's own count, in group order.
+        # The index of each tuple among all tuples of its key, in group order.
         self.index = ranges(self.counts, self.lengths)
 
     def _add_new(self, operator: Aggregate, keys: Keys, rows: Array, buckets: Array) -> None:
@@ -110,13 +111,13 @@ class Groups:
         self.table.append(keys.distinct.take(new), buckets[new], columns, zeros)
 
 
-_ZERO: Mapping[AttributeType, Any] = {INT: 0, FLOAT: 0.0, STR: "", BOOL: False}  # None, where Python values are held
+_ZERO: Mapping[AttributeType, Any] = {INT: 0, FLOAT: 0.0, STR: "", BOOL: False}  # None for columns of Python values
 
 
-def fold_frame(operator: Aggregate, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
-    """The value of each fold at each tuple, in group order; the state is brought up to date.
+def fold_frame(operator: Aggregate, groups: KeyGroups, arguments: Sequence[Column | None]) -> dict[str, Column]:
+    """The value of each fold at each tuple, in group order. Updates the state.
 
-    Nothing is stored before all folds are known, so a fallback starts from the state as it was.
+    Nothing is stored before all folds are computed, so a fallback starts from the unchanged state.
     """
     sorted_arguments = [None if a is None else take(a, groups.order) for a in arguments]
     if isinstance(operator.window, Sliding):
@@ -124,8 +125,8 @@ def fold_frame(operator: Aggregate, groups: Groups, arguments: Sequence[Column |
     return _blocks(operator, groups, sorted_arguments)
 
 
-def _blocks(operator: Aggregate, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
-    """Running and tumbling windows: left folds over blocks of a key's tuples, the first of which may be under way."""
+def _blocks(operator: Aggregate, groups: KeyGroups, arguments: Sequence[Column | None]) -> dict[str, Column]:
+    """Running and tumbling windows: left folds over blocks of a key's tuples; the first may continue an open block."""
     size = operator.window.count if isinstance(operator.window, Tumbling) else None
     results: dict[str, Column] = {}
     new_state: dict[str, Column] = {"count": groups.counts + groups.lengths}
@@ -152,7 +153,7 @@ def _blocks(operator: Aggregate, groups: Groups, arguments: Sequence[Column | No
     return results
 
 
-def _first(argument: Column, carried: Column, groups: Groups, under_way: Array, starts: Array) -> Column:
+def _first(argument: Column, carried: Column, groups: KeyGroups, under_way: Array, starts: Array) -> Column:
     """The first value of each tuple's block: that of the block's first row, or the carried one."""
     source = starts.copy()
     carrying = np.flatnonzero(under_way)
@@ -161,9 +162,9 @@ def _first(argument: Column, carried: Column, groups: Groups, under_way: Array, 
 
 
 def _seeded(
-    kernel: AccumulateKernel, groups: Groups, argument: Column, carried: Column, under_way: Array, starts: Array
+    kernel: AccumulateKernel, groups: KeyGroups, argument: Column, carried: Column, under_way: Array, starts: Array
 ) -> Array:
-    """The left fold that goes on from the carried state: the state takes part in the first step of each segment."""
+    """The left fold continued from the carried state, which is combined with the first value of each segment."""
     seeded, seeds = numbers(argument).copy(), numbers(carried)[under_way]
     ufunc = _accumulated(kernel, seeded, seeds)
     at = groups.starts[under_way]
@@ -171,7 +172,9 @@ def _seeded(
     return accumulate(ufunc, seeded, starts)
 
 
-def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence[Column | None]) -> dict[str, Column]:
+def _sliding(
+    operator: Aggregate, size: int, groups: KeyGroups, arguments: Sequence[Column | None]
+) -> dict[str, Column]:
     table = groups.table
     held = np.minimum(groups.counts, size - 1)
     lengths = held + groups.lengths
@@ -180,9 +183,9 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
     stored_size = int(table.offsets[-1])
     source = np.empty(int(lengths.sum()), np.int64)
     source[ranges(starts, held)] = ranges(table.offsets[:-1][groups.rows], held)
-    at = ranges(starts + held, groups.lengths)  # where the new tuples stand
+    at = ranges(starts + held, groups.lengths)  # the indices of the new tuples
     source[at] = stored_size + np.arange(len(at))
-    index = ranges(groups.counts - held, lengths)  # each value's index in its key's own count
+    index = ranges(groups.counts - held, lengths)  # each value's index among all values of its key
     opens = np.zeros(len(index), np.bool_)
     opens[starts] = True
     blocks = np.flatnonzero(opens | (index % size == 0))
@@ -219,16 +222,16 @@ def _sliding(operator: Aggregate, size: int, groups: Groups, arguments: Sequence
     return results
 
 
-def emitting(operator: Aggregate, groups: Groups) -> Array | None:
+def emitting(operator: Aggregate, groups: KeyGroups) -> Array | None:
     """In group order, the tuples at which the window slides; None: all of them."""
     every = period(operator.window)
     return None if every == 1 else np.flatnonzero((groups.index + 1) % every == 0)
 
 
 class RowFolds:
-    """The same, tuple by tuple in Python: for frames in which a kernel would give another answer."""
+    """The same folds, tuple by tuple in Python: for frames in which a kernel would give a different result."""
 
-    def __init__(self, operator: Aggregate, groups: Groups) -> None:
+    def __init__(self, operator: Aggregate, groups: KeyGroups) -> None:
         self.operator, self.groups, self.stored = operator, groups, stored_folds(operator)
         self.monoids = [monoid_of(operator.folds[i]) for i in self.stored]
         self.counted = [isinstance(kernel_of(fold), CountKernel) for fold in operator.folds]
@@ -246,7 +249,7 @@ class RowFolds:
         return [deque(islice(flat, length), self.operator.window.count - 1) for length in lengths.tolist()]
 
     def step(self, group: int, row: Any) -> dict[str, Any]:
-        """Take one tuple of a group; the value of each fold now. A failed step leaves the state as it was."""
+        """Add one tuple to a group and return the value of each fold. A failed step leaves the state unchanged."""
         arguments = [
             None if fold.argument is None else conform(fold.argument.callable(row), fold.type)
             for fold in self.operator.folds
@@ -266,7 +269,7 @@ class RowFolds:
         return {fold_name(i): seen if counted else known.get(i, arguments[i]) for i, counted in enumerate(self.counted)}
 
     def _extend(self, group: int, taken: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The folds of the block that is under way."""
+        """The folds of the open block."""
         window, count = self.operator.window, self.counts[group]
         opens = count % window.count == 0 if isinstance(window, Tumbling) else count == 0
         folded = taken if opens else combine_all(self.held[group], taken, self.monoids)
@@ -284,9 +287,9 @@ class RowFolds:
         return folded
 
     def _restored(self, group: int, size: int) -> TwoStacks:
-        """The blocks of the stored values: where they begin, the key's own count says."""
+        """The blocks of the stored values; the key's count determines where they begin."""
         values, count = list(self.held[group]), self.counts[group]
-        if count and count % size == 0:  # a whole block, whose first value no window wants any more
+        if count and count % size == 0:  # a complete block, whose first value is in no later window
             made = TwoStacks()
             made.back = [(), *values]
             return made
@@ -311,7 +314,7 @@ class RowFolds:
 
 
 def at_end(operator: Aggregate, state: State) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
-    """The blocks that are still open at the end, each key's values and its folds, in no order."""
+    """The blocks that are still open at the end: the values and the folds of each key, in no particular order."""
     assert isinstance(operator.window, Tumbling)
     state.load_all(operator.name)
     table = state.tables[operator.name]

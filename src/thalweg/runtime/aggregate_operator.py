@@ -1,4 +1,4 @@
-"""Aggregates in a PE: the kernel of a frame, the row path where it falls back, and what is emitted at the end."""
+"""Aggregates in a PE: the kernel of a frame, the row path where it falls back, and the results at the end."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from thalweg.ir.operators import Aggregate, rank_width
 from thalweg.ir.types import TupleType
 from thalweg.runtime import aggregate
 from thalweg.runtime import row_functions as rows
-from thalweg.runtime.aggregate import Groups
+from thalweg.runtime.aggregate import KeyGroups
 from thalweg.runtime.columns import Array, Column, take
 from thalweg.runtime.frame import Frame, Sub
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.key_ranks import hash_of, key_rank
 from thalweg.runtime.keys import keys_of
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.row_path import Columns, RowPath, VectorFunction, at_rows, some
 from thalweg.runtime.turn import Turn
 
 
 class Aggregating(RowPath):
-    """The aggregates of a PE. Their state is that of the turn's epoch."""
+    """The aggregates of a PE. Their state is the state of the turn's epoch."""
 
     def aggregate(
         self,
@@ -57,7 +57,7 @@ class Aggregating(RowPath):
         assert turn.state is not None
         key_values = [frame.columns[n] for n in operator.window.by]
         keys = keys_of(key_values, len(frame))
-        groups = Groups(operator, turn.state, keys, key_values)
+        groups = KeyGroups(operator, turn.state, keys, key_values)
         try:
             folds = aggregate.fold_frame(operator, groups, arguments(frame.columns, len(frame)))
         except Fallback:
@@ -79,7 +79,7 @@ class Aggregating(RowPath):
         return some(emitted.with_columns({n: columns[n] for n in live}))
 
     def _close_aggregate(self, turn: Turn, operator: Aggregate, live: Sequence[str]) -> Frame | None:
-        """What the blocks still hold at the end."""
+        """The results of the blocks that are still open at the end."""
         assert turn.state is not None
         assert turn.end is not None
         (tuple_type,) = self.program.input_types[operator.name]
@@ -106,7 +106,7 @@ class Aggregating(RowPath):
         return Frame(np.full(len(values), position, np.int64), subs, columns).select(live)
 
     def _aggregate_rows(
-        self, turn: Turn, operator: Aggregate, frame: Frame, codes: Array, groups: Groups, live: Sequence[str]
+        self, turn: Turn, operator: Aggregate, frame: Frame, codes: Array, groups: KeyGroups, live: Sequence[str]
     ) -> Frame | None:
         folds = aggregate.RowFolds(operator, groups)
         items = zip(codes.tolist(), rows.rows(frame, self.program.input_types[operator.name][0]), strict=True)
@@ -125,7 +125,7 @@ class Aggregating(RowPath):
     def _field_rows(
         self, turn: Turn, operator: Aggregate, emitting: Frame, folds: Columns
     ) -> tuple[dict[str, Column], Array]:
-        """The output fields row by row, when their kernel could not do them, and the rows that have them."""
+        """The output fields computed row by row, after their kernel fell back, and the rows that succeeded."""
         values, at = self._each(
             turn,
             operator.name,

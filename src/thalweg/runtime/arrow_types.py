@@ -1,5 +1,5 @@
-"""Attribute types in Arrow, in files and in users' batches: what a column may be when it is read, and what it becomes
-when it is written."""
+"""Attribute types in Arrow, in files and in the batches of user functions: the column types that are accepted when
+reading and produced when writing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordin
 
 
 def arrow_type(kind: AttributeType, zone: str | None = None) -> pa.DataType:
-    """How a file holds the type: datetimes without a zone."""
+    """The Arrow type of an attribute in a file. Datetimes have no time zone unless `zone` is given."""
     inner = kind.required
     if inner.fields is not None:
         return pa.struct([pa.field(n, arrow_type(k, zone), nullable=k.optional) for n, k in inner.fields.attributes])
@@ -61,8 +61,8 @@ TAKEN: Mapping[AttributeType, Callable[[pa.DataType], bool]] = {
 
 
 def distinct(table: pa.Table) -> pa.Table:
-    """The table with strings as columns code them. Arrow permits dictionaries with repeated and missing values, and
-    of other types of text; such columns are decoded. For what Arrow's readers do not build themselves."""
+    """The table with string dictionaries as `Coded` columns require them. Arrow permits dictionaries with repeated
+    values, nulls and other string types; such columns are decoded. For tables that Arrow's readers did not build."""
     for index, column in enumerate(table.columns):
         if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
             continue
@@ -84,7 +84,7 @@ def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa
     if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
         return column
     if not TAKEN[kind](column.type):
-        raise Misfit(str(kind), f"{column.type} (another type)", whole=True)
+        raise Misfit(str(kind), f"{column.type} (a different type)", whole=True)
     try:
         return column.cast(ARROW_TYPES[kind])
     except pa.ArrowInvalid as error:
@@ -92,7 +92,7 @@ def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa
 
 
 def file_values(column: pa.ChunkedArray, kind: AttributeType) -> list[Any]:
-    """The values of a column of Python values, as columns carry them."""
+    """The values of a column of Python values, in the form that frames carry."""
     return [value for chunk in column.chunks for value in _values(chunk, kind)]
 
 
@@ -110,7 +110,7 @@ def _values(array: pa.Array, kind: AttributeType) -> list[Any]:
 
 def _there(array: pa.Array, kind: AttributeType) -> list[Any]:
     if pa.types.is_null(array.type):
-        return []  # of a column that never has a value, only an empty part can be here
+        return []  # a column of nulls has no valid values, so this part is empty
     if kind.fields is not None:
         return _structs(array, kind)
     if kind.item is not None:
@@ -145,12 +145,12 @@ def _cast(array: pa.Array, kind: AttributeType) -> list[Any]:
 
 
 def _decimals(array: pa.Array, kind: AttributeType) -> list[Any]:
-    found: list[Any] = array.to_pylist()  # with the digits that the file has
+    found: list[Any] = array.to_pylist()  # keeps the digits of the file
     return found
 
 
 def _datetimes(array: pa.Array, kind: AttributeType) -> list[Any]:
-    """With a zone in the file: instants, given as UTC."""
+    """Datetimes with a time zone in the file are instants; they become UTC."""
     zone = UTC if array.type.tz is not None else None
     counts = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()).to_pylist()
     return [(_EPOCH + _MICROSECOND * count).replace(tzinfo=zone) for count in counts]
@@ -171,7 +171,7 @@ _SCALARS: Mapping[AttributeType, Callable[[pa.Array, AttributeType], list[Any]]]
 
 
 def file_array(values: Sequence[Any], kind: AttributeType) -> pa.Array:
-    """Carried values as a file holds them."""
+    """Carried values as the array that is written to a file."""
     into = arrow_type(kind)
     try:
         return array_of(values, kind, into)
@@ -180,12 +180,12 @@ def file_array(values: Sequence[Any], kind: AttributeType) -> pa.Array:
             try:
                 array_of([value], kind, into)
             except (pa.ArrowException, OverflowError) as first:
-                raise Misfit(f"a value that {into} holds", f"{value!r} in row {row} of the epoch ({first})") from None
-        raise Misfit(f"values that {into} holds", str(error)) from None
+                raise Misfit(f"a value that fits {into}", f"{value!r} in row {row} of the epoch ({first})") from None
+        raise Misfit(f"values that fit {into}", str(error)) from None
 
 
 def array_of(values: Sequence[Any], kind: AttributeType, into: pa.DataType) -> pa.Array:
-    """Carried values as an array of this type; what it cannot hold is an error of Arrow's or Python's."""
+    """Carried values as an array of this type. A value that it cannot hold raises an error of Arrow or Python."""
     return pa.array([_file_value(value, kind.required) for value in values], into)
 
 

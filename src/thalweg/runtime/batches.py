@@ -1,8 +1,8 @@
-"""Users' functions on whole batches, in Arrow or in Polars.
+"""User functions on batches, in Arrow or in Polars.
 
-A batch has the Arrow types of the declared ones, whatever values are in it, so what the function sees of a row does not
-depend on the rows beside it. What Arrow cannot hold per value becomes the same everywhere: Decimals have 18 digits
-behind the point, datetimes with a zone are instants in UTC. Both are equal to what they were.
+A batch has the Arrow types of the declared types, whatever values it holds, so what the function sees of a row does not
+depend on the other rows of the batch. Properties that Arrow cannot store per value are made uniform: Decimals have 18
+digits after the decimal point, datetimes with a time zone are instants in UTC. Both equal the original values.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from thalweg.runtime.frame import Frame
 
 
 class _MixedZones(TypeError):
-    """One column cannot hold datetimes with and without a zone."""
+    """One column cannot hold datetimes with and without a time zone."""
 
 
 def apply(operator: MapBatches, frame: Frame, tuple_type: TupleType) -> dict[str, Column]:
-    """The columns that the function makes of a frame's columns: as many rows, of the declared types."""
+    """The columns that the function computes from a frame's columns: as many rows, of the declared types."""
     names = tuple(frame.columns)
     try:
         arrays = [_given(frame.columns[n], n, tuple_type.kind(n)) for n in names]
@@ -58,7 +58,7 @@ def _checked(operator: MapBatches, table: Any, rows: int) -> dict[str, Column]:
 
 
 def _given(column: Column, name: str, kind: AttributeType) -> pa.Array:
-    """A column as the function gets it."""
+    """A column as it is passed to the function."""
     if kind.boxed:
         return _array(to_list(column), name, kind)
     array = to_arrow(column)
@@ -73,12 +73,12 @@ def _array(values: list[Any], name: str, kind: AttributeType) -> pa.Array:
     try:
         return array_of(values, kind, into)
     except (pa.ArrowException, OverflowError) as error:
-        hint = "round it, or give it another type, in a .map() before"
-        raise TypeError(f"{name}: expected a value that {into} holds ({error}); {hint}") from None
+        hint = "round it, or give it a different type, in a .map() before this operator"
+        raise TypeError(f"{name}: expected a value that fits {into} ({error}); {hint}") from None
 
 
 def _taken(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Column:
-    """A column that the function made."""
+    """A column that the function returned, checked."""
     if column.null_count and not kind.optional:
         raise TypeError(f"{name}: expected {kind}, found a null")
     try:
@@ -87,13 +87,13 @@ def _taken(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Column:
         values = file_values(column, kind)
     except Misfit as misfit:
         raise TypeError(f"{name}: {misfit}") from None
-    if _holds(kind, DECIMAL):  # in a type that Arrow inferred, their digits depend on the other rows
+    if _holds(kind, DECIMAL):  # in a type that Arrow inferred, the number of digits depends on the other rows
         values = file_values(pa.chunked_array([_array(values, name, kind)]), kind)
     return objects(values)
 
 
 def _holds(kind: AttributeType, scalar: AttributeType) -> bool:
-    """Whether it is of this type, or has parts of it."""
+    """Whether the type is this scalar type, or has parts of it."""
     inner = kind.required
     if inner.fields is not None:
         return any(_holds(k, scalar) for _, k in inner.fields.attributes)
@@ -101,7 +101,7 @@ def _holds(kind: AttributeType, scalar: AttributeType) -> bool:
 
 
 def _zoned(value: Any, kind: AttributeType) -> Iterator[bool]:
-    """Of each datetime in a value, whether it has a zone."""
+    """For each datetime in a value, whether it has a time zone."""
     if value is None:
         return
     if kind.fields is not None:

@@ -1,8 +1,7 @@
-"""Brackets around the calls of a PE: which operator a thread is in, and how much CPU time each took.
+"""Brackets around the calls of a PE: which operator a thread is executing, and how much CPU time each operator took.
 
-Generated code has a form with brackets: `stack.enter(index)` before a call, `stack.leave()` after it; what an index is
-of, `Program.brackets` has. A frame that runs without a stack runs the plain form, so brackets that are off cost
-nothing.
+Generated code has a form with brackets: `stack.enter(index)` before a call, `stack.leave()` after it; the index refers
+to `Program.brackets`. Without a stack, a frame runs through the plain form, so disabled brackets cost nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import thread_time_ns
 
-_DEPTH = 8  # generated code nests brackets twice: operators one by one within a chain that fell back
+_DEPTH = 8  # generated code nests two levels: single operators within a chain that fell back
 
 
 class Stack:
-    """The brackets that a thread is in (its E-stack). Only that thread writes it; any thread may read it at any time.
+    """The open brackets of a thread (its E-stack). Only that thread writes it; any thread may read it at any time.
 
-    Its cells are made once. The first holds the depth; it is written last, so a reader never sees an index that was not
-    entered.
+    Its cells are allocated once. The first holds the depth; it is written last, so a reader never sees an index that
+    was not entered.
     """
 
     __slots__ = ("_cells",)

@@ -1,4 +1,4 @@
-"""`a if test else b` over columns, and `and` / `or`, which are the same thing."""
+"""`a if test else b` over columns, and `and` / `or`, which are special cases of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Branch = Callable[[Mapping[str, Any], int], Any]
 
 
 def choose(test: Any, a: Any, b: Any) -> Any:
-    """The value in each row, of branches that were computed for all rows. A captured flag is one test for all."""
+    """Select from branches that were computed for all rows. A captured flag is one test for all rows."""
     if not isinstance(test, np.ndarray):
         return a if test else b
     if isinstance(a, Coded | str):
@@ -27,9 +27,9 @@ def choose(test: Any, a: Any, b: Any) -> Any:
 
 
 def lazy(test: Any, a: Branch, b: Branch, columns: Mapping[str, Any], rows: int, kind: AttributeType) -> Any:
-    """The same for branches that may fall back: where one does, each is computed for the rows that take it only.
+    """The same for branches that may fall back: if one does, each is computed only for the rows that take it.
 
-    All rows at once is cheaper, so that is tried first.
+    Computing both for all rows is cheaper, so that is tried first.
     """
     if not isinstance(test, np.ndarray):
         return (a if test else b)(columns, rows)
@@ -43,7 +43,7 @@ def lazy(test: Any, a: Branch, b: Branch, columns: Mapping[str, Any], rows: int,
 
 
 def apart(test: Any, a: Branch, b: Branch, columns: Mapping[str, Any], rows: int, kind: AttributeType) -> Any:
-    """The same for branches that cost much: each is computed for the rows that take it only."""
+    """The same for expensive branches: each is computed only for the rows that take it."""
     if not isinstance(test, np.ndarray):
         return (a if test else b)(columns, rows)
     yes = np.flatnonzero(test)
@@ -69,7 +69,7 @@ def _taken(columns: Mapping[str, Any], rows: Array) -> dict[str, Any]:
 
 
 def _shared(a: Coded | str, b: Coded | str) -> tuple[pa.Array, Any, Any]:
-    """Both sides' codes into one dictionary; a plain string has one code for all rows."""
+    """Map the codes of both sides to one dictionary; a plain string has one code for all rows."""
     values_a, values_b = (t.values if isinstance(t, Coded) else pa.array([t], pa.string()) for t in (a, b))
     codes_a, codes_b = (t.codes if isinstance(t, Coded) else np.int32(0) for t in (a, b))
     if values_a is values_b:

@@ -1,4 +1,4 @@
-"""What the kernel of a chain of maps and filters calls."""
+"""Functions that the kernel of a chain of maps and filters calls."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from thalweg.runtime.columns import Array, Coded, take
 
 
 def narrow(mask: Any, now: bool, n: int, rows: Array | None, late: Array | None, *columns: Any) -> tuple[Any, ...]:
-    """After a filter: (rows left, which they are, the mask that still waits, columns…).
+    """Apply a filter: (number of rows left, their indices, the mask that is still to be applied, columns…).
 
-    Gathering costs about as much as a cheap operation. So where most rows stay, and what follows does no harm on the
-    others, they stay for now; `late` says which of them are to be dropped. `rows` None: all rows are left.
+    Gathering costs about as much as a cheap operation. So if most rows pass and the operations that follow are harmless
+    on the others, all rows are kept for now; `late` is the mask of those that pass. `rows` None: all rows are left.
     """
     if not isinstance(mask, np.ndarray):
         if not mask:
             return (0, np.zeros(0, np.int64), None, *columns)
         mask = late
     elif late is not None:
-        mask = mask & late  # not in place: it may be an attribute
+        mask = mask & late  # not in place: the array may be an attribute
     if mask is None:
         return (n, rows, None, *columns)
     kept = int(np.count_nonzero(mask))

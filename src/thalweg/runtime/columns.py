@@ -1,6 +1,6 @@
 """Columns of a frame: numpy arrays, and strings as codes into an Arrow dictionary. Other types: `objects.py`.
 
-Coded strings make everything between two files cheap: filters, gathers, groupings and joins move 4-byte codes,
+Coded strings make everything between input and output cheap: filters, gathers, groupings and joins move 4-byte codes,
 a function of one string is evaluated once per distinct value, and a frame carries each distinct value once.
 """
 
@@ -62,7 +62,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> Column:
             if pa.types.is_dictionary(array.type)
             else array.combine_chunks()
         )
-    if isinstance(array, pa.ChunkedArray):  # no chunk at all
+    if isinstance(array, pa.ChunkedArray):  # no chunks
         array = pa.array([], array.type)
     if pa.types.is_dictionary(array.type):
         return Coded(array.indices.to_numpy().astype(np.int32, copy=False), array.dictionary)
@@ -81,7 +81,7 @@ def from_values(values: Sequence[Any], kind: AttributeType) -> Column:
 
 
 def objects(values: Sequence[Any]) -> Array:
-    """Python values as a column. `np.array` would make a matrix of tuples of one length."""
+    """Python values as a column. `np.array` would turn tuples of equal length into a matrix."""
     return np.fromiter(values, np.dtype(object), len(values))
 
 
@@ -102,7 +102,7 @@ def window(column: Column, start: int, stop: int) -> Column:
 
 
 def concat(columns: Sequence[Column]) -> Column:
-    """The columns one behind the other; all are of one type."""
+    """The columns concatenated; all have the same type."""
     if len(columns) == 1:
         return columns[0]
     coded = [c for c in columns if isinstance(c, Coded)]

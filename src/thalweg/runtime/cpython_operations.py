@@ -1,7 +1,7 @@
 """Operations that CPython evaluates itself: once per distinct string, once per pair of them, or once per row.
 
-So they are exact by construction. Where Python raises, or a result leaves its type, the frame takes the row path. Only
-values that rows of the frame use are evaluated: another one may raise.
+So they are exact by construction. If Python raises, or a result does not fit its type, the frame takes the row path.
+Only values that occur in rows of the frame are evaluated: others might raise.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _TYPES: dict[AttributeType, set[type]] = {INT: {int}, FLOAT: {float, int}, STR: 
 
 
 def each(function: Callable[..., Any], kind: AttributeType, *operands: Any) -> Any:
-    """The function's values over operands that are columns or, for all rows, one plain value."""
-    # A scalar of numpy's own has another repr than Python's.
+    """The function's values over operands: each is a column, or one plain value for all rows."""
+    # The repr of a numpy scalar differs from that of the Python value.
     operands = tuple(o.item() if isinstance(o, np.generic) else o for o in operands)
     columns = [o for o in operands if isinstance(o, Coded | np.ndarray)]
     if not columns:
@@ -42,7 +42,7 @@ def each(function: Callable[..., Any], kind: AttributeType, *operands: Any) -> A
 def _called(call: Callable[[], list[Any]], kind: AttributeType) -> list[Any]:
     try:
         values = call()
-    except Exception:  # whatever it is, the row path raises it at its tuple
+    except Exception:  # any error: the row path raises it at its tuple
         raise Fallback from None
     if not set(map(type, values)) <= _TYPES[kind] or (kind is STR and not all(map(_can_be_stored, values))):
         raise Fallback
@@ -50,7 +50,7 @@ def _called(call: Callable[[], list[Any]], kind: AttributeType) -> list[Any]:
 
 
 def _can_be_stored(text: str) -> bool:
-    """A lone surrogate has no encoding, so no column holds it; `format(55296, "c")` makes one."""
+    """A lone surrogate has no encoding, so no column can hold it; `format(55296, "c")` returns one."""
     if text.isascii():
         return True
     try:
@@ -88,7 +88,7 @@ def _by_pair(function: Callable[..., Any], kind: AttributeType, operands: Sequen
 
 
 def _spread(values: list[Any], kind: AttributeType, used: Array, codes: Array) -> Any:
-    """The values of the used codes, brought to the rows."""
+    """Expand the values of the used codes to the rows."""
     if kind is STR:
         index: dict[str, int] = {}
         numbers = [index.setdefault(value, len(index)) for value in values]

@@ -1,7 +1,7 @@
-"""Read a bucket without the program that wrote it: what `thalweg state` shows of a checkpoint.
+"""Read a bucket without the program that wrote it, for `thalweg state`.
 
-A bucket is a JSON header and one blob per operator (`runtime.state`). A blob is an Arrow stream, a row per key, or a
-pickled list of keys, each with a pickle of its own: (key's values, rank, the object's attributes) (`runtime.records`).
+A bucket is a JSON header and one blob per operator (`runtime.state`). A blob is an Arrow stream (a row per key) or a
+pickled list of keys, each with a separate pickle: (key values, rank, the object's attributes) (`runtime.records`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _ARROW, _PICKLE = b"\xff\xff\xff\xff", b"\x80"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One key and what is remembered of it."""
+class KeyEntry:
+    """One key and its stored state."""
 
     key: tuple[Any, ...]
     values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What a bucket holds of one operator."""
+class OperatorPart:
+    """The part of a bucket that belongs to one operator."""
 
     operator: str
     data: bytes
@@ -43,14 +43,14 @@ class Part:
         return len(self.data)
 
     def table(self) -> pa.RecordBatch | None:
-        """A row per key; None if it is no table."""
+        """The table with a row per key; None if the part is not a table."""
         if not self.data.startswith(_ARROW):
             return None
         with pa.ipc.open_stream(self.data) as reader:
             return reader.read_next_batch()
 
     def records(self) -> list[StoredEntry] | None:
-        """The keys of an operator written in Python; None if it is no list of them."""
+        """The keys of an operator written in Python; None if the part is not a list of keys."""
         if not self.data.startswith(_PICKLE):
             return None
         match _Reader(io.BytesIO(self.data)).load():
@@ -59,33 +59,33 @@ class Part:
         return None
 
     def keys(self) -> int | None:
-        """How many there are; None for a form that this version does not know."""
+        """The number of keys; None for a format that this version does not support."""
         if (table := self.table()) is not None:
             return int(table.num_rows)
         kept = self.records()
         return None if kept is None else len(kept)
 
-    def entries(self, kinds: Mapping[str, str]) -> Iterator[Entry]:
+    def entries(self, kinds: Mapping[str, str]) -> Iterator[KeyEntry]:
         """The keys with their values. `kinds`: the key's attributes and their types."""
         if (table := self.table()) is not None:
             for row in table.to_pylist():
-                yield Entry(readable_key(row.pop("key"), kinds), row)
+                yield KeyEntry(readable_key(row.pop("key"), kinds), row)
         for entry in self.records() or ():
             values, _, attributes = _Reader(io.BytesIO(entry.data)).load()
-            yield Entry(tuple(values), dict(attributes))
+            yield KeyEntry(tuple(values), dict(attributes))
 
 
-def describe_bucket(data: bytes) -> list[Part]:
-    """The operators' parts of a bucket."""
+def describe_bucket(data: bytes) -> list[OperatorPart]:
+    """The parts of a bucket, one per operator."""
     size = int.from_bytes(data[:4], "little")
     header = json.loads(data[4 : 4 + size])
     if header["version"] != STATE_VERSION:
         raise CheckpointError(
-            "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
+            "this state was written by a different version", expected=str(STATE_VERSION), found=str(header["version"])
         )
     parts, start = [], 4 + size
     for operator, length in header["operators"]:
-        parts.append(Part(operator, bytes(data[start : start + length])))
+        parts.append(OperatorPart(operator, bytes(data[start : start + length])))
         start += length
     return parts
 
@@ -118,7 +118,7 @@ def _value(canonical: Any, kind: str) -> Any:
 
 
 class _Reader(pickle.Unpickler):
-    """The user's classes need not be at hand: what cannot be found is shown by its name and its attributes."""
+    """Reads without the user's classes: an object of a class that cannot be found is shown by name and attributes."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -136,7 +136,7 @@ class _Reader(pickle.Unpickler):
 
 
 class _StandIn:
-    """An object of a class that is not at hand."""
+    """An object of a class that is not available."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> _StandIn:
         return super().__new__(cls)

@@ -15,7 +15,7 @@ def time_values(column: Column) -> npt.NDArray[np.int64]:
     return np.array([to_time(value) for value in to_list(column)], np.int64)
 
 
-_BEGINNING = -(2**62)  # no time is earlier, so that a lateness can be taken off any of them
+_BEGINNING = -(2**62)  # earlier times are raised to it, so that subtracting a lateness cannot overflow
 
 
 def passed(time: int, lateness: int, step: int) -> int:
@@ -24,7 +24,7 @@ def passed(time: int, lateness: int, step: int) -> int:
 
 
 def steps(times: npt.NDArray[np.int64], lateness: int, step: int) -> tuple[Array, npt.NDArray[np.int64]]:
-    """The tuples at which this frame's event time moves, and the event time there."""
+    """The tuples at which the event time of this frame advances, and the event time there."""
     reached = np.maximum.accumulate((np.maximum(times, _BEGINNING) - lateness) // step * step)
     at = np.flatnonzero(np.diff(reached, prepend=reached[:1] - 1))
     return at, reached[at]

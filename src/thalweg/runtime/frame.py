@@ -59,7 +59,7 @@ class Frame:
         return Frame(self.position, (*self.subs, sub), self.columns)
 
     def padded(self, width: int) -> Frame:
-        """With as many sub-positions as the streams it is about to meet."""
+        """The frame with as many sub-positions as the streams that it is merged with."""
         missing = width - len(self.subs)
         return Frame(self.position, self.subs + (0,) * missing, self.columns) if missing else self
 
@@ -69,7 +69,7 @@ class Frame:
 
 
 def join_frames(frames: Sequence[Frame]) -> Frame:
-    """The frames one behind the other, unsorted; all have the same attributes and width."""
+    """The frames concatenated, unsorted; all have the same attributes and width."""
     if len(frames) == 1:
         return frames[0]
     return Frame(
@@ -88,10 +88,10 @@ def _join_sub(subs: Sequence[Sub], frames: Sequence[Frame]) -> Sub:
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as one Arrow IPC stream, in few bytes: the JVM copies them several times on their way.
+    """The frame as one Arrow IPC stream, in few bytes: the JVM copies them several times in transit.
 
-    Integers get the narrowest type that holds them; positions, which ascend, travel as steps; sub-positions that are
-    the same for all tuples travel once, in the schema; so do columns of Python values, as one pickle.
+    Integers get the narrowest type that holds them. Positions, which ascend, are stored as differences. Sub-positions
+    that are the same for all tuples are stored once, in the schema, as are columns of Python values, in one pickle.
     """
     first = int(frame.position[0]) if len(frame) else 0
     arrays = {_POSITION: pa.array(_narrow(np.diff(frame.position, prepend=first)))}
@@ -127,7 +127,7 @@ def _column_to_arrow(column: Column) -> pa.Array:
 
 
 def decode(data: bytes | memoryview | pa.Buffer) -> Frame:
-    """The frame that `encode` made."""
+    """The frame that `encode` wrote."""
     with pa.ipc.open_stream(data) as reader:
         batch = reader.read_next_batch()
     header = json.loads(batch.schema.metadata[b"thalweg"])

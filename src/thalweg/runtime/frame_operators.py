@@ -1,7 +1,7 @@
-"""What generated code calls: a method for each kind of operator.
+"""The methods that generated code calls: one for each kind of operator.
 
-An operator runs as a kernel; where the kernel cannot give Python's answer for a frame it raises `Fallback`, and the
-operator takes the row path for that frame, from the state as it was before.
+An operator runs as a kernel; if the kernel cannot compute Python's result for a frame, it raises `Fallback`, and the
+operator takes the row path for that frame, starting from the unchanged state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thalweg.runtime.columns import Array, Column, concat, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.logic_operator import Ports, ProcessRun
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.program import Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.row_path import Columns, VectorFunction, at_rows, some
@@ -45,11 +45,11 @@ class FrameOperators(Aggregating):
         self._senders = {wire: sender(route, program.buckets) for wire, route in program.routes.items()}
 
     def branch(self, frame: Frame | None, index: int) -> Frame | None:
-        """The frame as one branch of a fan-out whose branches meet again."""
+        """The frame as one branch of a fan-out whose branches are merged again."""
         return None if frame is None else frame.with_sub(index)
 
     def count(self, turn: Turn, name: str, made: Frame | Sequence[Frame | None] | None) -> None:
-        """Count what an operator made: a frame, or one for each of its output ports."""
+        """Count the tuples that an operator emitted: one frame, or a frame for each of its output ports."""
         if isinstance(made, Frame):
             turn.output.counts.send(name, 0, len(made))
         elif made is not None:
@@ -60,7 +60,7 @@ class FrameOperators(Aggregating):
     def chain(
         self, turn: Turn, names: Sequence[str], frame: Frame | None, kernel: ChainKernel
     ) -> Frame | object | None:
-        """Several maps and filters in one kernel; FELL_BACK where it cannot do this frame."""
+        """Several maps and filters in one kernel; FELL_BACK if it cannot process this frame."""
         if frame is None:
             return None
         seen: dict[str, int] = {}  # how many tuples each filter let through
@@ -133,8 +133,8 @@ class FrameOperators(Aggregating):
         return [some(frame.select(live).where(numbers == port)) for port, live in enumerate(lives)]
 
     def union(self, live: Sequence[str], width: int, *frames: Frame | None) -> Frame | None:
-        # An input may carry more attributes than the others, for another consumer. Its order key is made as wide as
-        # the stream's even where this channel got nothing from the wider inputs: other channels did.
+        # An input may carry more attributes than the others, for a different consumer. Its order key is padded to the
+        # width of the stream even if this channel received nothing from the wider inputs: other channels did.
         return merge([frame.select(live).padded(width) for frame in frames if frame is not None])
 
     def join(self, turn: Turn, name: str, left: Frame | None, right: Frame | None, live: Sequence[str]) -> Frame | None:
@@ -171,7 +171,7 @@ class FrameOperators(Aggregating):
             return None
         try:
             columns = batches.apply(operator, frame, self.program.input_types[name][0])
-        except Exception as error:  # which tuple it was, only single rows can tell
+        except Exception as error:  # only single rows show which tuple failed
             columns, at = self._batch_rows(turn, operator, frame, error)
             frame = at_rows(frame, at)
         return some(frame.with_columns({n: columns[n] for n in live}))
@@ -186,7 +186,7 @@ class FrameOperators(Aggregating):
             return tuple(to_list(column)[0] for column in one.values())
 
         values, at = self._each(turn, operator.name, frame, range(len(frame)), step)
-        if len(at) == len(frame):  # it fails only on many rows at once: not a function of single rows
+        if len(at) == len(frame):  # it fails only on several rows together: not a function of single rows
             self._fail(turn, operator.name, frame, 0, whole)
         return rows.columns_of(values, operator.outputs[0]), at
 
@@ -246,7 +246,7 @@ class FrameOperators(Aggregating):
         return logic
 
     def emit(self, turn: Turn, wire: int, frame: Frame | None) -> None:
-        """Send a frame on its way out of the PE."""
+        """Send a frame out of the PE."""
         if frame is None:
             return
         frame = frame.select(self.program.wire_columns[wire])

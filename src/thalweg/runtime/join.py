@@ -12,8 +12,8 @@ from thalweg.ir.types import AttributeType
 from thalweg.runtime.columns import Array, Column, concat, from_values, take
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.keys import Keys, keys_of
-from thalweg.runtime.order import sort_order
-from thalweg.runtime.segments import group_order
+from thalweg.runtime.left_folds import group_order
+from thalweg.runtime.merge_frames import sort_order
 from thalweg.runtime.state import State, Table
 
 
@@ -81,7 +81,7 @@ def _matched(left: Frame, order: Array, partner: Array, candidates: dict[str, Co
 
 
 def _store_newest(table: Table, keys: Keys, rows: Array, buckets: Array, newest: Array, right: Frame) -> None:
-    """`newest` is the right row to keep per key; negative where no right tuple came."""
+    """`newest` is the right row to keep per key; negative where no right tuple arrived."""
     came = newest >= 0
     known, new = np.flatnonzero(came & (rows >= 0)), np.flatnonzero(came & (rows < 0))
     table.update(rows[known], {n: take(right.columns[n], newest[known]) for n in table.columns})

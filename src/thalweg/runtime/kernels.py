@@ -1,4 +1,4 @@
-"""What generated expressions call where numpy and Python could disagree.
+"""Functions that generated expressions call where the results of numpy and Python could differ.
 
 Each function either returns exactly what Python would, or raises `Fallback`; then the frame takes the row path.
 """
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
 from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values
 
-_EXACT = 2**53  # from here on an int may not equal its float
+_EXACT = 2**53  # above it an int may differ from its float
 
 
 class Fallback(Exception):
@@ -52,7 +52,7 @@ def mul_int(a: Any, b: Any) -> Any:
 
 def floordiv_int(a: Any, b: Any) -> Any:
     nonzero(b)
-    _fits(-_bounds(a)[0])  # the least int divided by -1 wraps
+    _fits(-_bounds(a)[0])  # the smallest int divided by -1 overflows
     return a // b
 
 
@@ -73,7 +73,7 @@ def abs_int(a: Any) -> Any:
 
 
 def pow_int(a: Any, b: Any) -> Any:
-    """Of a negative exponent Python makes a float."""
+    """Falls back on a negative exponent, for which Python returns a float."""
     low, high = _bounds(b)
     if low < 0 or high > 64:
         raise Fallback
@@ -118,14 +118,14 @@ def bool_to_int(a: Any) -> Any:
 
 
 def whole(a: Any) -> Any:
-    """Floats without a fraction as ints; Python raises on NaN and infinities, and its ints have no end."""
+    """Floats without a fraction as ints. Python raises on NaN and infinities, and its ints are unbounded."""
     if not np.all(np.abs(a) < 2.0**63):
         raise Fallback
     return a.astype(np.int64) if isinstance(a, np.ndarray) else int(a)
 
 
 def least(a: Any, b: Any) -> Any:
-    """Python's `min(a, b)`: the first where neither is less, so also of NaN and of zeros of both signs."""
+    """Python's `min(a, b)`: the first operand if neither is less, also for NaN and for zeros of both signs."""
     less = b < a
     return np.where(less, b, a) if isinstance(less, np.ndarray) else b if less else a
 
@@ -136,7 +136,7 @@ def greatest(a: Any, b: Any) -> Any:
 
 
 def among(a: Any, *values: Any) -> Any:
-    """Whether each is one of these values, none of which is NaN."""
+    """Whether each element is one of these values, none of which is NaN."""
     if not isinstance(a, np.ndarray):
         return a in values
     if len(values) > 8:
@@ -175,7 +175,7 @@ def same_text(a: Any, b: Any) -> Any:
 
 
 def column(value: Any, rows: int, kind: AttributeType) -> Column:
-    """The result of an expression as a column: a constant stands in every row."""
+    """The result of an expression as a column: a constant is repeated in every row."""
     if isinstance(value, Coded | np.ndarray):
         return value
     if isinstance(value, str):
@@ -184,7 +184,7 @@ def column(value: Any, rows: int, kind: AttributeType) -> Column:
 
 
 def ports(value: Any, rows: int, count: int, kind: AttributeType) -> Array:
-    """A split's port numbers; one outside of the range is an error, which the row path reports."""
+    """A split's port numbers; a number out of range is an error, which the row path reports."""
     numbers = column(value, rows, kind)
     assert isinstance(numbers, np.ndarray)
     low, high = _bounds(numbers)

@@ -1,7 +1,7 @@
-"""The order of keys: what a mark or the end makes several keys emit goes by rank, then by key.
+"""The order of keys: tuples that several keys emit at a mark or at the end are sorted by rank, then by key.
 
 Sub-positions are 64-bit integers, so a key is ordered by an integer for each of its attributes and by its hash:
-numbers, dates and short texts in their own order, texts that agree in their first 8 bytes by hash.
+numbers, dates and short strings in their natural order, strings that agree in their first 8 bytes by hash.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from thalweg.ir.values import carried
 from thalweg.runtime.columns import from_values
 from thalweg.runtime.keys import keys_of, stable_hash
 
-LAST_RANK = INT64_MAX  # of a mark that is passed on: behind all that it made the operator emit
+LAST_RANK = INT64_MAX  # of a forwarded mark: after everything that the operator emitted because of it
 
 
 def key_rank(values: Sequence[Any], key_hash: int) -> tuple[int, ...]:
-    """The sub-positions of a key; none for the one key of an operator without key attributes."""
+    """The sub-positions of a key; none for the single key of an operator without key attributes."""
     return (*map(_order, values), key_hash) if values else ()
 
 

@@ -1,9 +1,9 @@
 """Keys: canonical form, stable hash, buckets.
 
-The canonical form makes values that are equal in Python equal: −0.0 is 0.0, every NaN is one NaN, a bool is its int.
-That of other types is made of bytes, value by value (`canonical.py`).
-The hash is our own (version 1): splitmix64's finalizer over the 64-bit words of the canonical form. It decides where
-state lives, so it never changes; a new one gets a new version.
+The canonical form makes values that are equal in Python equal: −0.0 is 0.0, all NaNs are one NaN, a bool is its int.
+For other types it consists of bytes, computed value by value (`ir/canonical_form.py`).
+The hash is specific to Thalweg (version 1): splitmix64's finalizer over the 64-bit words of the canonical form. It
+determines the bucket of stored state, so it must never change; a new hash gets a new version.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical_form import canonical
 from thalweg.ir.plan import Route
 from thalweg.runtime.columns import Array, Coded, Column
 
@@ -67,7 +67,7 @@ def _boxed(column: Array) -> Keys:
 
 
 def _used(codes: Array, values: pa.Array) -> Keys:
-    """Only values that occur: a dictionary may hold keys of other channels, which must get no state here."""
+    """Only values that occur: a dictionary may hold keys of other channels, which must not get state here."""
     occurs = np.zeros(len(values), np.bool_)
     occurs[codes] = True
     if occurs.all():
@@ -83,7 +83,7 @@ def _first_rows(codes: Array) -> Array:
 
 
 def _pack(parts: Sequence[Keys], row: int) -> bytes:
-    """Several attributes as bytes: numbers in 8 bytes, strings and canonical bytes behind their length."""
+    """Several attributes as bytes: numbers in 8 bytes, strings and canonical bytes after their length."""
     packed = b""
     for part in parts:
         value = part.distinct[int(part.codes[row])].as_py()
@@ -119,7 +119,7 @@ def _hash_bytes(distinct: pa.Array) -> npt.NDArray[np.uint64]:
     )
     data = np.frombuffer(data_buffer or b"", np.uint8)
     padded = np.concatenate([data, np.zeros(8, np.uint8)])
-    # A 64-bit word at every byte offset: reading past a string's end is harmless, the rest is masked away.
+    # A 64-bit word at every byte offset: reading past a string's end is harmless, the extra bytes are shifted out.
     words = np.lib.stride_tricks.as_strided(padded.view(np.uint8)[:8].view("<u8"), (len(data) + 1,), (1,))
     starts, lengths = offsets[:-1], np.diff(offsets)
     hashes = _SEED ^ (lengths.astype(np.uint64) * np.uint64(0xFF51AFD7ED558CCD))

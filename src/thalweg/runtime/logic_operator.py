@@ -16,15 +16,15 @@ from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.key_ranks import LAST_RANK
 from thalweg.runtime.keys import keys_of, stable_hash
-from thalweg.runtime.order import sort_order
-from thalweg.runtime.records import ObjectTable, Record
+from thalweg.runtime.merge_frames import sort_order
+from thalweg.runtime.records import KeyRecord, ObjectTable
 from thalweg.runtime.row_functions import columns_of, rows
 from thalweg.runtime.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An event on which the user's code failed."""
+    """An event on which user code failed."""
 
     order_key: tuple[int, ...]
     error: Exception
@@ -43,7 +43,7 @@ class _Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What arrived: a frame per input port (the one of marks included), its tuple types, the declared width."""
+    """The input: a frame per port (including the port of marks), the tuple types, and the declared width."""
 
     frames: Sequence[Frame | None]
     types: Sequence[TupleType]
@@ -73,7 +73,7 @@ class ProcessRun:
         return [self._frame(port, order, end) for port in range(len(self.operator.outputs))]
 
     def _merged(self, frames: Sequence[Frame]) -> tuple[Frame, Array] | None:
-        """All rows one behind the other without their attributes, and the order in which they are events."""
+        """All rows concatenated, without their attributes, and the order in which they are processed."""
         if not frames:
             return None
         joined = join_frames([f.padded(self.ports.width).with_columns({}) for f in frames])
@@ -81,20 +81,20 @@ class ProcessRun:
 
     def _events(
         self, present: Sequence[tuple[int, Frame]], order: tuple[Frame, Array] | None
-    ) -> Iterator[tuple[int, Any, Record | None]]:
+    ) -> Iterator[tuple[int, Any, KeyRecord | None]]:
         """(port, tuple, record of its key), in order; a mark comes with its order key instead of a tuple."""
         if order is None:
             return
-        streams: list[Iterator[tuple[int, Any, Record | None]]] = [self._port(port, f) for port, f in present]
+        streams: list[Iterator[tuple[int, Any, KeyRecord | None]]] = [self._port(port, f) for port, f in present]
         if len(streams) == 1:
             yield from streams[0]
             return
         sizes = [len(f) for _, f in present]
         which = np.repeat(np.arange(len(sizes)), sizes)[order[1]]
-        for index in which.tolist():  # each frame is sorted, so its rows come in their own order
+        for index in which.tolist():  # each frame is sorted, so its rows come in order
             yield next(streams[index])
 
-    def _port(self, port: int, frame: Frame) -> Iterator[tuple[int, Any, Record | None]]:
+    def _port(self, port: int, frame: Frame) -> Iterator[tuple[int, Any, KeyRecord | None]]:
         if port == self.operator.mark_port:
             keys: Iterable[Any] = (frame.order_key(row) for row in range(len(frame)))
             times = frame.columns["time"].tolist()  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ class ProcessRun:
         records = self._records(port, frame)
         return ((port, row, record) for row, record in zip(made, records, strict=True))
 
-    def _records(self, port: int, frame: Frame) -> Iterator[Record]:
+    def _records(self, port: int, frame: Frame) -> Iterator[KeyRecord]:
         assert self.state is not None
         assert isinstance(self.table, ObjectTable)
         by = self.operator.port_key(port) or ()
@@ -124,12 +124,12 @@ class ProcessRun:
                 strict=True,
             )
         ]
-        # Looked up when the tuple's turn comes: before, its key may not act on a mark.
+        # Looked up when the tuple is processed: a new key must not act on marks before its first tuple.
         table = self.table
         return (table.find(*known[code]) for code in keys.codes.tolist())
 
-    def _take(self, events: Iterator[tuple[int, Any, Record | None]]) -> bool:
-        """All events, up to the first that fails; whether none did."""
+    def _take(self, events: Iterator[tuple[int, Any, KeyRecord | None]]) -> bool:
+        """Process all events, up to the first failure that stops the operator; returns whether there was none."""
         operator, no_rank = self.operator, self.no_rank
         last_mark: Any = None
         for number, (port, item, record) in enumerate(events):
@@ -151,7 +151,7 @@ class ProcessRun:
             try:
                 logic.process(item, port)
                 results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
-            except Exception as error:  # whatever a user's code raises belongs to its tuple
+            except Exception as error:  # any error of user code is attributed to its tuple
                 if not self._failed(number, no_rank, error, repr(item)):
                     return False
                 continue
@@ -164,7 +164,7 @@ class ProcessRun:
         return True
 
     def _everyone(self, number: int, time: int | None) -> bool:
-        """Let every key act at a mark, or at the end (no time)."""
+        """Let every key act at a mark, or at the end (`time` None)."""
         assert self.state is not None
         assert isinstance(self.table, ObjectTable)
         self.state.load_all(self.operator.name)
@@ -197,7 +197,7 @@ class ProcessRun:
         return True
 
     def _passed(self, number: int, time: int) -> None:
-        """All keys have acted: remember the event time, and send the mark on."""
+        """All keys have acted: store the event time and forward the mark."""
         assert self.state is not None
         self.now = self.state.times()[self.operator.name] = time
         port = self.operator.mark_output
@@ -209,7 +209,7 @@ class ProcessRun:
         out.values.append((time,))
 
     def _failed(self, number: int, rank: tuple[int, ...], error: Exception, shown: str) -> bool:
-        """Do with a failed event what the operator's policy says; whether to go on."""
+        """Apply the operator's policy to a failed event; returns whether to continue."""
         if self.operator.on_error == "fail":
             at = self._positions(np.array([number]), self.order, self.end)
             self.failures.append(Failed((*at.order_key(0), *rank, 0), error, shown))
@@ -237,7 +237,7 @@ class ProcessRun:
         return Frame(frame.position, (*frame.subs, *subs, numbers), columns)
 
     def _positions(self, events: Array, order: tuple[Frame, Array] | None, end: int | None) -> Frame:
-        """Where each emitted tuple's event stood; the end is an event of its own, behind all others."""
+        """The position of each emitted tuple's event; the end is a separate event after all others."""
         count = 0 if order is None else len(order[1])
         whole = Frame(np.full(1, end or 0, np.int64), (), {}).padded(self.ports.width)
         if order is not None:

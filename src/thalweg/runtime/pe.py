@@ -1,10 +1,11 @@
-"""A PE at work: the generated code of one program, for one channel, in one worker. The same in every engine.
+"""A running PE: the generated code of one program, for one channel, in one worker. The same in every engine.
 
     pe = PE(program, channel, resources)      lives as long as its worker serves the program and the channel
     state = pe.open_state(store)              of one epoch
     output = pe.run(Turn(frames, state))      one pass of frames through all segments
 
-Nothing in a PE belongs to a frame or an epoch: that is in the turn, so segments can work on several turns at a time.
+A PE holds nothing that belongs to a frame or an epoch: that is in the turn, so segments can run several turns at a
+time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from thalweg.runtime.brackets import Stack
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.frame_operators import FrameOperators
-from thalweg.runtime.generated import generated
-from thalweg.runtime.order import slices
+from thalweg.runtime.generated_code import generated
+from thalweg.runtime.merge_frames import slices
 from thalweg.runtime.program import Output, Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.state import BucketStore, State
@@ -27,7 +28,7 @@ from thalweg.runtime.turn import Turn
 
 
 class PE(FrameOperators):
-    """One program on one channel. `resources`: what its worker's operators made in `setup`."""
+    """One program on one channel. `resources`: what the operators of its worker created in `setup`."""
 
     def __init__(self, program: Program, channel: int, resources: Resources) -> None:
         super().__init__(program, resources)
@@ -41,7 +42,7 @@ class PE(FrameOperators):
         return State(store, self.program.buckets, self._tables.make())
 
     def run(self, turn: Turn, stack: Stack | None = None) -> Output:
-        """All segments, one after the other. With a stack: in their form with brackets."""
+        """Run all segments in sequence. With a stack: in their form with brackets."""
         streams: tuple[Any, ...] = ()
         with np.errstate(all="ignore"):
             if stack is None:
@@ -56,18 +57,18 @@ class PE(FrameOperators):
         return turn.output
 
     def run_merged(self, merged: Mapping[int, Frame], state: State, end: int | None = None) -> list[Output]:
-        """Run a PE with state over a merged frame of each wire that has tuples: those of an epoch, or of a stretch of
+        """Run a PE with state over a merged frame of each wire that has tuples: those of an epoch, or of a range of
         its positions."""
         return [self.run(turn) for turn in self.turns(merged, state, end)]
 
     def turns(self, merged: Mapping[int, Frame], state: State, end: int | None) -> Iterator[Turn]:
-        """What operators emit at the end may belong between tuples of the final epoch, so that epoch is one turn; any
-        other is cut into slices."""
+        """The turns of an epoch. Tuples emitted at the end may be ordered between tuples of the final epoch, so that
+        epoch is one turn; any other is cut into slices."""
         frames = list(merged.values())
         pieces = slices(frames, self.program.frame_rows) if end is None else [frames]
         for piece in pieces:
             yield Turn({w: f for w, f in zip(merged, piece, strict=True) if len(f)}, state, end)
 
     def close(self) -> None:
-        """Give back what its operators made in `setup`."""
+        """Release the resources that its operators created in `setup`."""
         self.resources.close(self.program.operators)

@@ -1,7 +1,7 @@
-"""What operators and PEs did in an epoch: tuples by output port, skipped tuples, and where each PE's time went.
+"""The counts of an epoch: tuples by output port, skipped tuples, and how each PE spent its time.
 
 One addition per frame and operator, none per tuple. Counts of tasks, channels and stages are added up by the engine;
-what a failed attempt counted is lost with what it made, so the sums are exact.
+the counts of a failed attempt are discarded with its output, so the sums are exact.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Spent:
-    """A PE's nanoseconds: thread CPU time at work, and wall time that it waited for its input, for the receiver of its
-    output, and for the state store."""
+    """A PE's time in nanoseconds: the CPU time of its thread, and the wall time that it waited for its input, for the
+    receiver of its output, and for the state store."""
 
     cpu_ns: int = 0
     input_wait_ns: int = 0
@@ -60,7 +60,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Counts:
-    """Tuples that left each (operator, output port), tuples that operators skipped, and each PE's time."""
+    """Tuples emitted at each (operator, output port), tuples that operators skipped, and each PE's time."""
 
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)

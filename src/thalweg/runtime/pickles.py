@@ -1,7 +1,7 @@
-"""Pickled state. Tuples inside it are stored by the name of their type: the classes of rows are made at run time.
+"""Pickled state. Tuples inside it are stored by the name of their type: the classes of rows are generated at run time.
 
-A worker cannot import the application's module, whose functions and classes travel to it by value. So a class that
-cannot be imported is stored by its name, and found again among the names that the operator's code uses.
+A worker cannot import the application's module, whose functions and classes are sent to it by value. So a class that
+cannot be imported is stored by its name and looked up among the names that the operator's code uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLASS = "class"
 
 
 def type_table(types: Iterable[TupleType]) -> dict[str, TupleType]:
-    """The types by name, with those of the tuples inside their tuples."""
+    """The types by name, including those of nested tuples."""
     return {_name(part): part for t in types for part in _with_parts(t)}
 
 
@@ -31,7 +31,7 @@ def _with_parts(tuple_type: TupleType) -> Iterator[TupleType]:
     yield tuple_type
     for _, kind in tuple_type.attributes:
         inner: AttributeType | None = kind
-        while inner is not None:  # an optional list of tuples has its tuples two levels below
+        while inner is not None:  # an optional list of tuples has its tuples two levels down
             if inner.fields is not None:
                 yield from _with_parts(inner.fields)
             inner = inner.item
@@ -45,7 +45,7 @@ Classes = Mapping[str, type]
 
 
 def classes_of(logic: Logic) -> dict[str, type]:
-    """The classes that an operator's code names."""
+    """The classes that an operator's code refers to."""
     config = getattr(logic, "config", None)
     code = [config, *vars(type(logic)).values(), getattr(config, "function", None)]
     functions = [f for f in code if isinstance(f, FunctionType)]
@@ -98,8 +98,8 @@ class _Unpickler(pickle.Unpickler):
     def _class(self, name: str) -> type:
         if name not in self.classes:
             raise CheckpointError(
-                f"the stored state holds an object of the class {name}, which the operator's code does not name",
-                hint="define the class at the top of the application's file and name it in the operator's own code",
+                f"the stored state has an object of the class {name}, which the operator's code does not refer to",
+                hint="define the class at the top level of the application's file and use it in the operator's code",
             )
         return self.classes[name]
 
@@ -111,9 +111,9 @@ class _Unpickler(pickle.Unpickler):
             if isinstance(declared, TupleType) and _name(declared) == name:
                 return declared
         raise CheckpointError(
-            f"the stored state holds tuples of the type {name}, which the operator no longer has",
+            f"the stored state has tuples of the type {name}, which the operator no longer uses",
             expected=", ".join(self.types),
-            hint="start anew with another --checkpoint, or give the operator its old types",
+            hint="start over with a different --checkpoint, or restore the operator's old types",
         )
 
 

@@ -1,4 +1,4 @@
-"""A compiled PE as it travels, and what it makes: frames, failures and counts."""
+"""A compiled PE as it is sent to workers, and its output: frames, failures and counts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from thalweg.ir.user_tracebacks import Raised, raised_in
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
 
-# What a bracket is around: the call of an operator, the kernel of a chain of operators, or sending to a wire.
+# What a bracket encloses: the call of an operator, the kernel of a chain of operators, or sending to a wire.
 Bracket = tuple[str, ...] | int
 
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled PE, as it travels to its worker. The fingerprint names its source text."""
+    """A compiled PE, as it is sent to its worker. The fingerprint identifies its source text."""
 
     id: PeId
     source: str
@@ -30,7 +30,7 @@ class Program:
     operators: Mapping[str, Operator]
     input_types: Mapping[str, tuple[TupleType, ...]]
     ranks: Mapping[str, int]
-    ends: Mapping[str, int]  # the place of each operator's end among those of all operators
+    ends: Mapping[str, int]  # the index of each operator's end among those of all operators
     widths: Mapping[str, int]  # of the order keys that arrive at an operator with several ports
     tables: Mapping[str, tuple[tuple[str, AttributeType], ...]]
     consumes: frozenset[int]
@@ -40,7 +40,7 @@ class Program:
     buckets: int
     frame_rows: int
     fingerprint: str
-    start: str  # names the start for which it was compiled
+    start: str  # identifies the start for which it was compiled
 
     @property
     def stateful(self) -> bool:
@@ -49,7 +49,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Failure:
-    """A tuple on which a user's function failed. Failures sort in the order in which the reference would meet them."""
+    """A tuple on which a user function failed. Failures sort in the order in which the reference encounters them."""
 
     order_key: tuple[int, ...]
     rank: int
@@ -58,7 +58,7 @@ class Failure:
     message: str = field(compare=False)
     row: str = field(compare=False)
     at: Raised | None = field(compare=False)
-    traceback: str = field(compare=False, repr=False)  # through generated code and the plan's own calls
+    traceback: str = field(compare=False, repr=False)  # including generated code and the plan's calls
 
     @staticmethod
     def of(error: Exception, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str) -> Failure:
@@ -68,7 +68,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Output:
-    """What a PE made in one turn. Frames: (wire, channel, frame); channel None: where the PE is."""
+    """The output of a PE in one turn. Frames: (wire, channel, frame); channel None: the channel of the PE."""
 
     frames: list[tuple[int, int | None, Frame]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""Move the keys of one operator to other buckets, without the program that wrote them.
+"""Move the keys of one operator to different buckets, without the program that wrote them.
 
 A key's bucket is a function of its canonical form (`runtime.keys`), and the canonical form is stored with every key;
-what is remembered of a key is moved as it is and never looked into.
+the state of a key is moved unchanged and never decoded.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import pyarrow as pa
 
 from thalweg.errors import CheckpointError
 from thalweg.runtime.columns import Array
-from thalweg.runtime.describe_bucket import Part
+from thalweg.runtime.describe_bucket import OperatorPart
 from thalweg.runtime.keys import buckets_of
+from thalweg.runtime.left_folds import group_order
 from thalweg.runtime.records import StoredEntry, pack_entries
-from thalweg.runtime.segments import group_order
 from thalweg.runtime.state import write_batch
 
 
-def rebucket(operator: str, parts: Sequence[Part], buckets: int) -> dict[int, bytes]:
+def rebucket(operator: str, parts: Sequence[OperatorPart], buckets: int) -> dict[int, bytes]:
     """The operator's part of each new bucket that has keys, from its parts of all old ones."""
     tables = [batch for part in parts if (batch := part.table()) is not None and batch.num_rows]
     lists = [entries for part in parts if (entries := part.records())]
     unknown = [part for part in parts if part.table() is None and part.records() is None]
     if unknown or (tables and lists):
-        raise CheckpointError("this state has a form that this version does not know", operator=operator)
+        raise CheckpointError("this state has a format that this version does not support", operator=operator)
     return dict(_tables(operator, tables, buckets) if tables else _entries(operator, lists, buckets))
 
 
 def _tables(operator: str, tables: Sequence[pa.RecordBatch], buckets: int) -> Iterator[tuple[int, bytes]]:
-    # A join stores the attributes that its program used, and the program may have changed while the run stood still.
-    # What some keys lack no program can ask for any more.
+    # A join stores the attributes that its program used, and the program may have changed while the run was stopped.
+    # An attribute that some keys lack cannot be used by any program any more.
     common = [n for n in tables[0].schema.names if all(n in table.schema.names for table in tables)]
     schema = tables[0].select(common).schema
     whole = pa.Table.from_batches([table.select(common).cast(schema) for table in tables])
@@ -54,15 +54,15 @@ def _entries(operator: str, lists: Sequence[list[StoredEntry]], buckets: int) ->
 
 
 def _by_bucket(found: Array, buckets: int) -> Iterator[tuple[int, Array]]:
-    """The rows of each bucket that has some, in their old order."""
+    """The rows of each bucket that has any, in their old order."""
     order, starts, lengths = group_order(found, buckets)
     for bucket in np.flatnonzero(lengths).tolist():
         yield bucket, order[starts[bucket] : starts[bucket] + lengths[bucket]]
 
 
 def _check_distinct(operator: str, keys: int, distinct: int) -> None:
-    """A key that lies in two places is state that no engine wrote: better refused than halved."""
+    """A key that is stored twice is state that no engine wrote. It is rejected: moving only one would lose state."""
     if keys != distinct:
         raise CheckpointError(
-            "a key has state in two places", operator=operator, expected=f"{keys} keys", found=f"{distinct} of them"
+            "a key has state in two places", operator=operator, expected=f"{keys} keys", found=f"{distinct} distinct"
         )

@@ -16,8 +16,8 @@ from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
 
 
 @dataclass(slots=True)
-class Record:
-    """A key and its object. `rank` orders what several keys emit at once."""
+class KeyRecord:
+    """A key and its object. `rank` orders the tuples that several keys emit at the same event."""
 
     logic: Logic
     values: tuple[Any, ...]
@@ -29,10 +29,10 @@ _MISSING = object()
 
 
 class StoredEntry(NamedTuple):
-    """One key in a bucket. What is remembered is a pickle of its own: (values, rank, attributes).
+    """One key in a bucket. Its state is a separate pickle: (values, rank, attributes).
 
-    So keys can be moved to other buckets without the program and the user's classes, and no two keys
-    share an object because they happened to be stored together.
+    So keys can be moved to different buckets without the program and the user's classes, and no two keys
+    share an object only because they were stored together.
     """
 
     key: int | str | bytes  # canonical
@@ -53,14 +53,14 @@ class ObjectTable:
 
     def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
         self.operator, self.types, self.resource = operator, types, resource
-        self.buckets: dict[int, dict[Any, Record]] = {}
+        self.buckets: dict[int, dict[Any, KeyRecord]] = {}
 
-    def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> Record:
-        """The key's record; a new key starts with what the template holds."""
+    def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> KeyRecord:
+        """The key's record; a new key starts with the attributes of the template."""
         records = self.buckets.setdefault(bucket, {})
         record = records.get(key)
         if record is None:
-            record = records[key] = Record(self._fresh(), values, key_rank(values, key_hash), bucket)
+            record = records[key] = KeyRecord(self._fresh(), values, key_rank(values, key_hash), bucket)
         return record
 
     def _fresh(self) -> Logic:
@@ -68,14 +68,14 @@ class ObjectTable:
         logic.resource = self.resource
         return logic
 
-    def all(self) -> Iterator[Record]:
+    def all(self) -> Iterator[KeyRecord]:
         """In the order of their keys."""
         yield from sorted((r for records in self.buckets.values() for r in records.values()), key=lambda r: r.rank)
 
     def encode(self, bucket: int) -> bytes:
-        """What is remembered of the bucket's keys; a key whose object says that it holds nothing is forgotten.
+        """The stored form of the bucket's keys; a key whose object is empty (`is_empty`) is dropped.
 
-        An attribute that still is the template's is not stored: settings in a user's class follow the program.
+        An attribute that is still the template's is not stored: settings in a user's class follow the program.
         """
         records = self.buckets.get(bucket, {})
         version = self.operator.logic.version
@@ -98,7 +98,7 @@ class ObjectTable:
             values, rank, attributes = loads(blob, self.types, self._classes)
             logic = self._fresh()
             logic.__dict__.update(self._fitting(attributes, version))
-            self.buckets.setdefault(bucket, {})[key] = Record(logic, values, rank, bucket)
+            self.buckets.setdefault(bucket, {})[key] = KeyRecord(logic, values, rank, bucket)
 
     def _fitting(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
         logic = self.operator.logic
@@ -108,9 +108,9 @@ class ObjectTable:
             return logic.upgrade(attributes, version)
         except NotImplementedError as error:
             raise CheckpointError(
-                f"the stored state of {self.operator.name} has version {version}, its class has {logic.version}",
+                f"the stored state of {self.operator.name} has version {version}, but its class has {logic.version}",
                 operator=self.operator.name,
                 where=self.operator.where,
                 found=str(error),
-                hint="write `upgrade(self, attributes, version)`, or start anew with another --checkpoint",
+                hint="implement `upgrade(self, attributes, version)`, or start over with a different --checkpoint",
             ) from None

@@ -1,4 +1,4 @@
-"""What operators made in `setup`: expensive, not state, and shared by all channels that a worker serves."""
+"""Resources that operators create in `setup`: expensive, not state, and shared by all channels of a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Resources:
         return self.made[operator.name][1]
 
     def close(self, operators: Iterable[str]) -> None:
-        """Give back what these operators made."""
+        """Release the resources of these operators."""
         for name in operators:
             if name in self.made:
                 logic, resource = self.made.pop(name)

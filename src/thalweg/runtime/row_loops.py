@@ -1,7 +1,7 @@
-"""Generated row loops: a user's function over the tuples of a frame, with locals, and without a dict per tuple.
+"""Generated row loops: a user function over the tuples of a frame, with local variables and without a dict per tuple.
 
-A loop is generated for the attributes that the function may read and the type that it returns: the tuple is made and
-the result taken apart inline. Types are checked for a run of tuples at once, and value by value only where one differs.
+A loop is generated for the attributes that the function may read and the type that it returns: the tuple is built and
+the result unpacked inline. Types are checked for a run of tuples together, and value by value only if one differs.
 A loop ends at the first tuple that fails.
 """
 
@@ -32,7 +32,7 @@ _STRUCT: dict[AttributeType, str] = {INT: "q", FLOAT: "d", BOOL: "?"}
 
 
 class Looped(NamedTuple):
-    """What a loop made, of how many tuples, and the error that ended it."""
+    """The results of a loop, the number of tuples that it processed, and the error that ended it."""
 
     made: Any
     rows: int
@@ -66,7 +66,7 @@ def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType
 
 
 def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType) -> Looped:
-    """What a predicate says of each tuple."""
+    """The result of a predicate for each tuple."""
     loop = _filter_loop(input_type, _classes(input_type), tuple(frame.columns))
     truths: list[bool] = []
     for results, raised in _runs(loop, function, frame):
@@ -77,7 +77,7 @@ def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleT
 
 
 def _runs(loop: Loop, function: Callable[[Any], Any], frame: Frame) -> Iterator[tuple[list[Any], Exception | None]]:
-    """The loop's results, some tuples at a time; the last ones with what the next tuple raised."""
+    """The loop's results, a run of tuples at a time; the last run with the error that ended the loop, if any."""
     columns = [texts(c) if isinstance(c, Coded) else c for c in frame.columns.values()]
     for start in range(0, len(frame), _RUN):
         stop = min(start + _RUN, len(frame))
@@ -86,14 +86,14 @@ def _runs(loop: Loop, function: Callable[[Any], Any], frame: Frame) -> Iterator[
         results: list[Any] = []
         try:
             loop(function, items, results)
-        except Exception as error:  # whatever a user's function raises belongs to its tuple
+        except Exception as error:  # any error of a user function is attributed to its tuple
             yield results, error
             return
         yield results, None
 
 
 def _exact(lists: list[list[Any]], output: TupleType, rows: int) -> tuple[list[Any], int, Exception | None]:
-    """The results by column as they are stored, up to the first tuple that does not conform."""
+    """The results by column, in stored form, up to the first tuple that does not conform."""
     try:
         return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], rows, None
     except (TypeError, struct.error, UnicodeEncodeError):
@@ -115,14 +115,14 @@ def _exact(lists: list[list[Any]], output: TupleType, rows: int) -> tuple[list[A
 def _as_they_are(values: list[Any], kind: AttributeType) -> list[Any] | Column:
     """The values of one attribute, if all are of its type; numbers as an array."""
     exact = _EXACT.get(kind)
-    if exact is None:  # conformed when it was taken apart
+    if exact is None:  # conformed when it was unpacked
         return values
     if countOf(map(type, values), exact) != len(values):
         raise TypeError
     if kind is STR:
         "".join(values).encode()  # a lone surrogate has no encoding
         return values
-    # struct takes numbers in half the time that numpy takes, and refuses an int of more than 64 bits.
+    # struct converts numbers in half the time of numpy, and rejects an int of more than 64 bits.
     code = _STRUCT[kind]
     return np.frombuffer(struct.pack(f"{len(values)}{code}", *values), DTYPES[kind])
 
@@ -144,8 +144,8 @@ def _make(input_type: TupleType, names: tuple[str, ...]) -> list[str]:
 
 
 def _row(input_type: TupleType, names: tuple[str, ...]) -> dict[str, Any]:
-    """What the loop needs to make a tuple: its class, without a call in Python, because the loop sets the attributes;
-    and for lists and nested tuples what makes of a carried value the one that functions see."""
+    """The names that the loop needs to build a tuple: its class, without a call in Python, because the loop sets the
+    attributes; and for lists and nested tuples the functions that convert carried values to those that users see."""
     made = row_maker(input_type, names)
     revivers = {f"r{i}": reviver(input_type.kind(name)) for i, name in enumerate(names)}
     return revivers | {"Row": _bare(made)}
@@ -163,16 +163,16 @@ def _filter_loop(input_type: TupleType, given: Classes, names: tuple[str, ...]) 
 
 @lru_cache(maxsize=256)
 def _map_loop(input_type: TupleType, given: Classes, names: tuple[str, ...], output: TupleType, made: Classes) -> Loop:
-    """`given`, `made`: the user's classes. They are no part of a tuple type's equality, so they are told apart here.
+    """`given`, `made`: the user's classes. They are not part of a tuple type's equality, so they are arguments here.
 
-    What a result holds is taken at once: the function may use the same dict again for the next tuple. All values go
-    into one list, one tuple's after the other's.
+    The values of a result are read immediately: the function may reuse the same dict for the next tuple. All values go
+    into one list, tuple by tuple.
     """
     by_name, by_attribute = "get(r)", "get_attributes(r)"
     if len(output.names) == 1:
         by_name, by_attribute = f"(r[{output.names[0]!r}],)", f"(r.{output.names[0]},)"
     if not output.names or any(kind not in _EXACT for _, kind in output.attributes):
-        by_name = by_attribute = "parts(r)"  # what is mutable is copied at once
+        by_name = by_attribute = "parts(r)"  # mutable values are copied immediately
     lines = [
         *_make(input_type, names),
         "    r = function(t)",

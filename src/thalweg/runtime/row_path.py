@@ -1,7 +1,7 @@
-"""The row path: an operator's own function, tuple by tuple, and what becomes of tuples on which it fails.
+"""The row path: an operator's function, called tuple by tuple, and the handling of tuples on which it fails.
 
-A tuple that fails is recorded in the turn, not raised: the engine reports the failure at the least position, which may
-be on another channel.
+A failure is recorded in the turn, not raised: the engine reports the failure at the smallest position, which may be on
+another channel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VectorFunction = Callable[[Columns, int], Any]
 
 
 class RowPath:
-    """What the operators of a PE need when their kernel cannot do a frame."""
+    """The methods that the operators of a PE use when their kernel cannot process a frame."""
 
     def __init__(self, program: Program, resources: Resources) -> None:
         self.program, self.resources = program, resources
@@ -47,8 +47,8 @@ class RowPath:
     def _looped(
         self, turn: Turn, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]
     ) -> tuple[list[Any], Array]:
-        """What a loop makes of the frame's tuples, part by part, and the rows that gave it. A loop ends at the first
-        tuple that fails; where the operator's policy is to go on without it, another one starts after it."""
+        """The results of a loop over the frame's tuples, part by part, and the rows they come from. A loop ends at the
+        first tuple that fails; if the operator's policy is to continue without it, a new loop starts after it."""
         parts: list[Any] = []
         kept: list[Array] = []
         start, going = 0, True
@@ -61,7 +61,7 @@ class RowPath:
         return parts, np.concatenate(kept)
 
     def _rows(self, turn: Turn, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
-        """The converted results of the operator's function, and the rows that gave them."""
+        """The converted results of the operator's function, and the rows they come from."""
         function = self._function(name)
         return self._each(
             turn, name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
@@ -70,14 +70,14 @@ class RowPath:
     def _each(
         self, turn: Turn, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]
     ) -> tuple[list[Any], Array]:
-        """The results of a step on each item, and the rows that gave them: failed tuples are left out, and unless the
-        operator's policy is to go on without them, all tuples after the first that failed."""
+        """The results of a step on each item, and the rows they come from. Failed tuples are omitted, and so are all
+        tuples after the first failure unless the operator's policy is to continue."""
         results: list[Any] = []
         failed: list[int] = []
         for index, item in enumerate(items):
             try:
                 results.append(step(item))
-            except Exception as error:  # whatever a user's function raises belongs to its tuple
+            except Exception as error:  # any error of a user function is attributed to its tuple
                 failed.append(index)
                 if not self._fail(turn, name, frame, index, error):
                     break
@@ -86,14 +86,14 @@ class RowPath:
         return results, np.delete(np.arange(len(results) + len(failed)), failed)
 
     def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> bool:
-        """Apply the operator's policy to a failed tuple; whether to go on."""
+        """Apply the operator's policy to a failed tuple; returns whether to continue."""
         operator = self.program.operators[name]
         row = frame.window(index, index + 1)
         (shown,) = rows.rows(row, self.program.input_types[name][0])
         return self._failed(turn, operator, frame.order_key(index), error, repr(shown))
 
     def _failed(self, turn: Turn, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str) -> bool:
-        """The same for anything that failed in an operator: a tuple, a mark or the end."""
+        """The same for any event that failed in an operator: a tuple, a mark or the end."""
         match operator.on_error:
             case "skip":
                 turn.output.counts.skip(operator.name)
@@ -109,13 +109,13 @@ class RowPath:
         return True
 
     def dead_letters(self, turn: Turn, name: str, width: int) -> Frame | None:
-        """The tuples on which an operator failed, as its last output port gives them."""
+        """The tuples on which an operator failed, as its last output port emits them."""
         found = turn.letters.pop(name, [])
         return join_frames([f.padded(width) for f in found]) if found else None
 
 
 def at_rows(frame: Frame, at: Array) -> Frame:
-    """These rows of the frame, which are in most cases all of them."""
+    """These rows of the frame; in most cases all of them."""
     return frame if len(at) == len(frame) else frame.take(at)
 
 

@@ -1,4 +1,4 @@
-"""Seeded chance: a hash of the seed and of the tuple's order key, the same under every plan and every cut."""
+"""Seeded random numbers: a hash of the seed and of the tuple's order key, the same under every plan and every cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.runtime.keys import mix
 
 
 def chances(seed: int, frame: Frame) -> npt.NDArray[np.float64]:
-    """For each tuple a number in 0..1."""
+    """A number in [0, 1) for each tuple."""
     with np.errstate(over="ignore"):
         drawn = mix(frame.position.view(np.uint64) ^ mix(np.full(1, seed & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)))
         for sub in frame.subs:

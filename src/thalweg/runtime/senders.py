@@ -1,4 +1,4 @@
-"""How a stream leaves its PE: each frame to the channels of its tuples' keys, or to the channel where it is."""
+"""Senders: how the frames of a stream that leaves its PE are distributed over channels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from thalweg.runtime.frame import Frame
 from thalweg.runtime.keys import buckets_of, channels_of, keys_of
 from thalweg.runtime.ordering.splitters import Router, by_block
 
-IN_TURN = 1_024  # consecutive positions that stay together where tuples are dealt out in turn
+IN_TURN = 1_024  # consecutive positions that stay together where tuples are distributed in turn
 
-# The channels that get a whole frame (None: the channel where the PE is), or what spreads a frame over channels.
+# The channels that get a complete frame (None: the PE's channel), or the function that spreads a frame over channels.
 Sender = tuple[int | None, ...] | Callable[[Frame], Iterable[tuple[int, Frame]]]
 
 
 def sender(route: Route, buckets: int) -> Sender:
-    """Made once per wire and PE."""
+    """The sender of a route, created once per wire and PE."""
     if route.key is None:
         return tuple(range(route.degree)) if route.degree else (None,)
     if route.degree == 1:

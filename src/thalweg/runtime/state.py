@@ -1,7 +1,7 @@
 """State: tables of keys in buckets. Only dirty buckets are written.
 
 A bucket is one binary value in the store of its channel: a JSON header, then one part per operator, an Arrow IPC stream
-or, of operators written in Python, a pickled list of keys (`records.py`).
+or, for operators written in Python, a pickled list of keys (`records.py`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 from thalweg.errors import CheckpointError
 from thalweg.runtime.columns import Array, Column, concat, take
 from thalweg.runtime.keys import Keys, buckets_of
+from thalweg.runtime.left_folds import ranges
 from thalweg.runtime.objects import from_stored, to_stored
-from thalweg.runtime.segments import ranges
 
 STATE_VERSION = 2
-TIMES = -1  # beside the buckets: the event time at each operator
+TIMES = -1  # stored next to the buckets: the event time at each operator
 
 
 class BucketStore(Protocol):
-    """Where the buckets of one channel are kept between epochs."""
+    """The store of one channel's buckets between epochs."""
 
     def get(self, bucket: int) -> bytes | None: ...
 
@@ -42,7 +42,7 @@ def write_batch(batch: pa.RecordBatch) -> bytes:
 
 
 def pack_bucket(parts: Sequence[tuple[str, bytes | memoryview]]) -> bytes:
-    """A bucket of these operators' parts."""
+    """A bucket that consists of these operators' parts."""
     header = json.dumps({"version": STATE_VERSION, "operators": [(n, len(p)) for n, p in parts]}).encode()
     return b"".join([len(header).to_bytes(4, "little"), header, *(p for _, p in parts)])
 
@@ -68,21 +68,21 @@ class Table:
         return found
 
     def append(self, keys: pa.Array, buckets: Array, columns: Mapping[str, Column], lengths: Array) -> None:
-        """Rows of keys that the table does not have; `lengths` of their lists."""
+        """Add rows of keys that the table does not have; `lengths`: of their lists."""
         self.keys = keys if self.keys is None else pa.concat_arrays([self.keys, keys])
         self.buckets = np.concatenate([self.buckets, buckets])
         self.columns = {name: concat([c, columns[name]]) for name, c in self.columns.items()}
         self.offsets = np.concatenate([self.offsets, self.offsets[-1] + np.cumsum(lengths)])
 
     def update(self, rows: Array, columns: Mapping[str, Column]) -> None:
-        """New values of plain columns in these rows."""
+        """Set the values of plain columns in these rows."""
         source = np.arange(len(self))
         source[rows] = len(self) + np.arange(len(rows))
         for name, values in columns.items():
             self.columns[name] = take(concat([self.columns[name], values]), source)
 
     def update_lists(self, rows: Array, columns: Mapping[str, Column], lengths: Array) -> None:
-        """New lists in these rows: all ragged columns at once, because they share their lengths."""
+        """Set the lists in these rows: all ragged columns together, because they share their lengths."""
         starts, counts = self.offsets[:-1].copy(), np.diff(self.offsets)
         starts[rows] = self.offsets[-1] + np.cumsum(lengths) - lengths
         counts[rows] = lengths
@@ -120,7 +120,7 @@ class Table:
 
 
 class Stored(Protocol):
-    """What a bucket holds of one operator."""
+    """The state of one operator, encoded and decoded bucket by bucket."""
 
     def encode(self, bucket: int) -> bytes: ...
 
@@ -131,7 +131,7 @@ class State:
     """The state of one PE on one channel during one epoch: tables filled from buckets as keys appear.
 
     A bucket is read from the store once; each operator's part of it is decoded when that operator first needs it. So an
-    operator's table changes only while the operator runs, and operators in different segments do not meet in a table.
+    operator's table changes only while the operator runs, and operators in different segments do not share a table.
     """
 
     def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Stored]) -> None:
@@ -144,7 +144,7 @@ class State:
         self._reading = Lock()  # of the store, which segments in different threads share
 
     def times(self) -> dict[str, int]:
-        """The event time at each operator that takes marks; every channel keeps it for itself."""
+        """The event time at each operator that takes marks; every channel keeps its own."""
         with self._reading:
             if self._times is None:
                 self._stored_times = self.store.get(TIMES) or b"{}"
@@ -168,7 +168,7 @@ class State:
         return buckets
 
     def load_all(self, operator: str) -> None:
-        """Load everything that is stored of an operator."""
+        """Load all stored state of an operator."""
         self._load(operator, range(self.buckets))
 
     def _load(self, operator: str, buckets: Iterable[int]) -> None:
@@ -197,7 +197,7 @@ class State:
             self.store.put(TIMES, times)
 
     def _part(self, operator: str, bucket: int) -> bytes | memoryview:
-        """An operator's part of a dirty bucket. What it did not load, it did not change."""
+        """An operator's part of a dirty bucket. A part that was not loaded has not changed."""
         if bucket not in self._loaded[operator] and (stored := self._stored(bucket).get(operator)) is not None:
             return stored
         return self.tables[operator].encode(bucket)
@@ -209,7 +209,7 @@ def _unpacked(data: bytes) -> dict[str, memoryview]:
     header = json.loads(bytes(view[4 : 4 + size]))
     if header["version"] != STATE_VERSION:
         raise CheckpointError(
-            "this state was written by another version", expected=str(STATE_VERSION), found=str(header["version"])
+            "this state was written by a different version", expected=str(STATE_VERSION), found=str(header["version"])
         )
     parts: dict[str, memoryview] = {}
     start = 4 + size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg.ir.incomplete import complete
+from thalweg.ir.completeness import complete
 from thalweg.ir.operators import OPERATORS, Aggregate, Join, Operator, Process
 from thalweg.runtime import aggregate, join
 from thalweg.runtime.pickles import type_table
@@ -16,7 +16,7 @@ from thalweg.runtime.state import Stored
 
 
 class TableMaker:
-    """Makes the empty tables of an epoch. What they need of the program is worked out once."""
+    """Makes the empty tables of an epoch. What they need from the program is derived once."""
 
     def __init__(self, program: Program, resources: Resources) -> None:
         self._makers: dict[str, Callable[[], Stored]] = {
@@ -46,7 +46,7 @@ def _process(program: Program, operator: Process, resources: Resources) -> Calla
     return lambda: ObjectTable(operator, types, resources.of(operator))
 
 
-# Of the kinds that can have a key. One that is missing fails at import, with its name.
+# For all kinds that can have a key. A missing one fails at import, with its name.
 TABLES: Mapping[type[Operator], Callable[[Program, Any, Resources], Callable[[], Stored]]] = complete(
     {Aggregate: _aggregate, Join: _join, Process: _process},
     (kind for kind in OPERATORS.values() if kind.key is not Operator.key),

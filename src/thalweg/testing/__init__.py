@@ -1,6 +1,6 @@
-"""`thalweg.testing`: feed tuples to an application instead of its endpoints, and look at what its sinks get.
+"""`thalweg.testing`: run an application on given tuples instead of its endpoints, and inspect the output of its sinks.
 
-docs/testing.md shows how.
+See docs/testing.md.
 """
 
 from thalweg.testing.result import Result, Row, assert_same

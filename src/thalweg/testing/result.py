@@ -1,4 +1,4 @@
-"""What the sinks got, and its comparison with what a test expects."""
+"""The tuples that sinks received, and their comparison with the tuples that a test expects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SHOWN = 5
 
 
 class Row(tuple[Any, ...]):
-    """A tuple that a sink got. It equals a tuple of its values, a dict, or a tw.Tuple with the same attributes."""
+    """A tuple that a sink received. It equals a tuple of its values, a dict, or a tw.Tuple with the same attributes."""
 
     __slots__ = ()
-    tuple_type: TupleType  # of a class for each type, made by `row_class`
+    tuple_type: TupleType  # set by `row_class`, which makes a class for each type
 
     def __getattr__(self, name: str) -> Any:  # the attributes themselves are properties
         raise AttributeError(f"{self.tuple_type} has no attribute {name!r}")
@@ -39,13 +39,13 @@ class Row(tuple[Any, ...]):
 
 
 def row_class(tuple_type: TupleType) -> type[Row]:
-    """A property per attribute: one may be called `count` or `index`, which every Python tuple has already."""
+    """A class with a property per attribute: an attribute may be named `count` or `index`, as methods of `tuple`."""
     attributes = {name: property(itemgetter(index)) for index, name in enumerate(tuple_type.names)}
     return type(tuple_type.name, (Row,), {"__slots__": (), "tuple_type": tuple_type, **attributes})
 
 
 def values_of(row: object, tuple_type: TupleType) -> tuple[Any, ...] | None:
-    """The values in the order of the type; None for what cannot be such a tuple."""
+    """The values in the order of the type; None if the row cannot be of this type."""
     named = row._values() if isinstance(row, Tuple) else row
     if isinstance(named, Mapping):
         return tuple(named[n] for n in tuple_type.names) if named.keys() == set(tuple_type.names) else None
@@ -58,7 +58,7 @@ def _text(values: Iterable[object], tuple_type: TupleType) -> str:
 
 
 class Result(dict[str, list[Row]]):
-    """By sink, the tuples it got, in order."""
+    """The tuples that each sink received, in order."""
 
     def __init__(self, rows: Mapping[str, list[Row]], counts: Sequence[Mapping[str, int]] | None = None) -> None:
         super().__init__(rows)
@@ -68,22 +68,22 @@ class Result(dict[str, list[Row]]):
         raise PlanError(f"no sink {sink!r}", expected=", ".join(self) or "a sink", hint=did_you_mean(str(sink), self))
 
     def by_epoch(self, sink: str) -> list[list[Row]]:
-        """The sink's tuples, a list for each epoch; the last one is that of the end of the input."""
+        """The sink's tuples, a list for each epoch; the last list is for the end of the input."""
         if self._counts is None:
-            raise PlanError("the reference's answer is not kept by epoch", hint="testing.run gives it")
+            raise PlanError("the reference's answer is not split by epoch", hint="use testing.run")
         bounds = [0, *accumulate(counts[sink] for counts in self._counts)]
         return [self[sink][a:b] for a, b in pairwise(bounds)]
 
 
 def assert_same(found: Sequence[Row], expected: Sequence[object]) -> None:
-    """Raise an AssertionError that says how the tuples differ. Order counts, floats are compared by their bits."""
+    """Raise an AssertionError that shows how the tuples differ. Order matters; floats are compared by their bits."""
     problem = difference(found, expected)
     if problem is not None:
         raise AssertionError(problem)
 
 
 def difference(found: Sequence[Row], expected: Sequence[object]) -> str | None:
-    """The first difference, what is missing and what is too much; None when there is none."""
+    """The first difference, the missing and the unexpected tuples, as text; None if there is no difference."""
     wanted = [_expected(row, found) for row in expected]
     index = _first_difference(found, wanted)
     if index is None:
@@ -94,8 +94,8 @@ def difference(found: Sequence[Row], expected: Sequence[object]) -> str | None:
     lines += _attributes(found, wanted, index)
     missing, extra = _left_over(wanted, found), _left_over(found, wanted)
     if not missing and not extra:
-        lines.append("  all tuples are there, in another order")
-    lines += _list("missing", missing) + _list("too much", extra)
+        lines.append("  all tuples are present, in a different order")
+    lines += _list("missing", missing) + _list("not expected", extra)
     return "\n".join(lines)
 
 
@@ -108,7 +108,7 @@ def _expected(row: object, found: Sequence[Row]) -> tuple[Any, ...]:
         values = tuple(values.values())
     if not isinstance(values, tuple):
         shape = str(tuple_type) if tuple_type else "a tuple, a dict or a tw.Tuple"
-        raise AssertionError(f"a tuple that cannot be expected here: {row!r}\n  the sink's tuples are {shape}")
+        raise AssertionError(f"not a valid expected tuple: {row!r}\n  the sink's tuples are {shape}")
     return values if tuple_type is None else tuple.__new__(row_class(tuple_type), values)
 
 
@@ -131,7 +131,7 @@ def _line(rows: Sequence[tuple[Any, ...]], index: int) -> str:
 
 
 def _left_over(rows: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows that the others do not have, each as often as it is too much."""
+    """The rows that are missing from the others, each as many times as it is missing."""
     there = Counter(_key(row) for row in others)
     left: list[tuple[Any, ...]] = []
     for row in rows:
@@ -142,7 +142,7 @@ def _left_over(rows: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]
 
 
 def _key(row: tuple[Any, ...]) -> tuple[str, ...]:
-    """Bits as text: repr tells 0.0 from -0.0, 1 from 1.0 and True, and is one for all NaNs."""
+    """Bits as text: repr distinguishes 0.0 from -0.0 and 1 from 1.0 and True, and is the same for all NaNs."""
     return tuple(map(repr, row))
 
 

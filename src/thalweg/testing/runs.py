@@ -1,4 +1,4 @@
-"""Runs of an application on a test's tuples: by an engine, by the reference, by many plans."""
+"""Run an application on a test's tuples: on an engine, by the reference, or under many plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg.ir.text import print_plan
 from thalweg.lang.app import App
 from thalweg.load import by_value, with_params
 from thalweg.optimize.passes import make_plan
-from thalweg.testing.feed import Fed, Inputs, fed, flat
+from thalweg.testing.input_tuples import Fed, Inputs, fed, flat
 from thalweg.testing.result import Result, row_class
 from thalweg.verify.check import compare, sample_plans
 from thalweg.verify.compare import first_difference, in_any_order
@@ -39,9 +39,9 @@ def run(
     params: Params = None,
     against_reference: bool = True,
 ) -> Result:
-    """What the sinks get for these tuples, by source. It is compared with the reference's answer on the way.
+    """The output of the sinks for these tuples (by source). It is also compared with the reference's answer.
 
-    A source's tuples are one epoch; a list of lists is one epoch each; `epochs` cuts the tuples into that many.
+    A source's tuples are one epoch; in a list of lists, each list is an epoch; `epochs` cuts the tuples into that many.
     """
     check_engine(engine)
     graph = _graph(app, params)
@@ -60,12 +60,12 @@ def run(
     for sink, rows in (wanted or {}).items():
         arranged = list if sink in ordered else in_any_order
         if (text := first_difference(arranged(rows), arranged(result[sink]))) is not None:
-            raise AssertionError(f"the plan gives another answer than the reference\nsink {sink}: {text}")
+            raise AssertionError(f"the plan's answer differs from the reference's\nsink {sink}: {text}")
     return result
 
 
 def reference(app: App, inputs: Inputs, *, epochs: int | None = None, params: Params = None) -> Result:
-    """What the reference says: one tuple at a time, slow and obviously right."""
+    """The answer of the reference, which processes one tuple at a time: slow and obviously correct."""
     with fed(_graph(app, params), inputs, epochs) as given:
         return _result(given.graph, Reference(given.graph).run(given.epochs))
 
@@ -73,9 +73,9 @@ def reference(app: App, inputs: Inputs, *, epochs: int | None = None, params: Pa
 def assert_plan_invariant(
     app: App, inputs: Inputs, *, epochs: int | None = None, plans: int = 24, seed: int = 0, params: Params = None
 ) -> None:
-    """Run many plans on these tuples; raise an AssertionError at the first whose answer is not the reference's.
+    """Run many plans on these tuples; raise an AssertionError for the first whose answer differs from the reference's.
 
-    Where the cuts between epochs may not matter, two of three plans run on other cuts of the same tuples.
+    If the answer must not depend on the cuts between epochs, two of three plans run on different cuts of the tuples.
     """
     graph = _graph(app, params)
     cuts = (1, 3) if cut_invariance(graph)[0] else ()
@@ -103,11 +103,11 @@ def _same_error(wanted: Answer | TupleError, error: TupleError) -> bool:
 
 
 def _run(plan: Plan, given: Fed, engine: str) -> Result:
-    """The engine takes epochs that are in its log before it cuts any: so the test's log goes there first."""
+    """The engine runs the epochs in its log before it cuts new ones, so the test's log is written there first."""
     options = RunOptions(checkpoint=given.folder / "checkpoint", in_process=True)  # small, and easy to debug
     with opened(plan, options, engine, _labels(plan, engine)) as prepared:
         for epoch in given.epochs:
-            if not (epoch.final and plan.graph.loops):  # what is fed back makes epochs of its own before the final one
+            if not (epoch.final and plan.graph.loops):  # feedback adds epochs before the final one
                 prepared.checkpoint.log.append(epoch)
     reports: list[EpochReport] = []
     done = run_plan(plan, engine, options, reports.append)

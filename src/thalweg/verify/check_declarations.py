@@ -9,8 +9,8 @@ from typing import Any
 from thalweg.analysis.apply_declarations import declared_of
 from thalweg.analysis.facts import facts_of
 from thalweg.errors import Where
-from thalweg.ir.canonical import canonical
-from thalweg.ir.declarations import Declared
+from thalweg.ir.canonical_form import canonical
+from thalweg.ir.declarations import Declaration
 from thalweg.ir.facts import STATELESS, Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator
@@ -60,7 +60,7 @@ class Watching(Reference):
     def __init__(self, graph: LogicalGraph) -> None:
         super().__init__(graph)
         said = ((o, declared_of(o)) for o in graph.operators)
-        self.said: Mapping[str, Declared] = {o.name: d for o, d in said if d is not None}
+        self.said: Mapping[str, Declaration] = {o.name: d for o, d in said if d is not None}
         self.facts = facts_of(graph)
         # Those that are stateless because that, or that they have no effects, is declared.
         by_word = [name for name, d in self.said.items() if d.state == STATELESS or d.effects is not None]

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.order import order_layout
+from thalweg.analysis.order_keys import order_layout
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
 from thalweg.engine.inputs.readers import InputReader, readers
 from thalweg.engine.inputs.tolerant_files import TolerantReader
 from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import InternalError, TupleError
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical_form import canonical
+from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.incomplete import complete
 from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
 from thalweg.ir.operators import (
     BAD_RECORD,

@@ -114,7 +114,7 @@ def template_that_reads_a_property(t):
     return {"k": t.k, "a": len(DOTTED.format(x=TICKING))}
 
 
-@case("map", "unknown", ONE, "k", "k", "io unknown_call", why="prints into something")
+@case("map", "unknown", ONE, "k", "k", "io unknown_call", why="prints to a file")
 def prints_into_an_object(t):
     print("x", file=TICKING)
     return {"k": t.k, "a": 1}

@@ -201,7 +201,7 @@ def make_counter():
     return counter
 
 
-case("map", "unknown", ONE, "k", "k", "mutates", why="writes the captured count")(make_counter())
+case("map", "unknown", ONE, "k", "k", "mutates", why="writes the captured variable count")(make_counter())
 
 
 def make_deduplicator():

@@ -181,7 +181,7 @@ def counter_that_adds(t):
     return {"k": t.k, "a": counts["x"]}
 
 
-@case("flat_map", "unknown", MANY, None, (), "unknown_call", why="again")
+@case("flat_map", "unknown", MANY, None, (), "unknown_call", why="recursively")
 def fills_a_list_by_recursion(t):
     out = []
 

@@ -70,7 +70,7 @@ def _pusher():
     return functools.partial(SEEN.append)
 
 
-@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="was kept")
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="an object whose code cannot be analyzed")
 def calls_a_partial_that_a_cache_holds(t):
     _pusher()(t.a)
     return {"k": t.k, "a": 1}
@@ -448,7 +448,7 @@ class AskedClass(metaclass=Asking):
     pass
 
 
-@case("filter", "unknown", MAYBE, "k", ALL, "unknown_call", why="asks a class")
+@case("filter", "unknown", MAYBE, "k", ALL, "unknown_call", why="compares with a class")
 def asks_a_class(t):
     return t.k in AskedClass or isinstance(t.k, AskedClass)
 

@@ -28,19 +28,19 @@ class Noisy:
 NOISY = Noisy()
 
 
-@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="user-defined special methods")
 def hash_in_a_set(t):
     found = set()
     found.add(NOISY)
     return {"k": t.k, "a": len(found)}
 
 
-@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="user-defined special methods")
 def hash_in_a_dict(t):
     return {"k": t.k, "a": len({key: n for n, key in enumerate((NOISY,))})}
 
 
-@case("map", "unknown", ONE, "k", "k", "unknown_call", why="code of their own")
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="user-defined special methods")
 def hash_in_a_counter(t):
     return {"k": t.k, "a": len(collections.Counter([NOISY]))}
 

@@ -19,12 +19,12 @@ def executes_text(t):
     return {"k": "", "a": names["a"]}
 
 
-@case("map", "unknown", ONE, None, (), "unknown_call", why="getattr() of a name that is not constant")
+@case("map", "unknown", ONE, None, (), "unknown_call", why="getattr() with a name that is not constant")
 def getattr_of_a_variable(t):
     return {"k": "", "a": getattr(t, "a" if len("x") else "b".lower())}
 
 
-@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="again, or too deep")
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="recursively, or too deeply")
 def recursion(t):
     def factorial(n):
         return 1 if n < 2 else n * factorial(n - 1)
@@ -32,7 +32,7 @@ def recursion(t):
     return {"k": t.k, "a": factorial(t.a)}
 
 
-@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="source is not at hand")
+@case("map", "unknown", ONE, "k a", "k", "unknown_call", why="source is not available")
 def code_without_source(t):
     return {"k": t.k, "a": NO_SOURCE(t.a)}
 
@@ -62,7 +62,7 @@ class Dynamic:
 DYNAMIC = Dynamic()
 
 
-@case("map", "unknown", ONE, "k", "k", "unknown_call", why="looks its attributes up itself")
+@case("map", "unknown", ONE, "k", "k", "unknown_call", why="defines its own attribute lookup")
 def dynamic_attributes(t):
     return {"k": t.k, "a": DYNAMIC.anything}
 
@@ -84,7 +84,7 @@ def hidden_in_an_operator(t):
 MODEL = None
 
 
-@case("map", "unknown", ONE, "k x", "k", "unknown_call", why="not there yet")
+@case("map", "unknown", ONE, "k x", "k", "unknown_call", why="not defined yet")
 def filled_in_later(t):
     return {"k": t.k, "a": MODEL.predict(t.x)}
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import thalweg as tw
 from thalweg.analysis.program import follow  # noqa: F401  it registers all handlers
-from thalweg.analysis.program.call_frames import Frame
+from thalweg.analysis.program.abstract_values import InputTuple, New, Value, ValueOf, just
+from thalweg.analysis.program.call_frames import CallFrame
 from thalweg.analysis.program.limits import Limits
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.scopes import Names
-from thalweg.analysis.program.values import New, Of, Row, Value, just
 from thalweg.errors import Where
 
 PLACE = ast.Pass(lineno=7, col_offset=0)
@@ -23,7 +23,7 @@ class In(tw.Tuple):
     v: list[int]
 
 
-ROW = just(Row(In.tuple_type, 0))
+ROW = just(InputTuple(In.tuple_type, 0))
 
 
 def machine(
@@ -34,7 +34,7 @@ def machine(
 ) -> Machine:
     """A machine inside a function of `app.py` with these local variables; `module`: its globals."""
     m = Machine(Where("app.py", 1), (In.tuple_type,), limits)
-    frame = Frame(1, "function", "app.py", module or {}, None)
+    frame = CallFrame(1, "function", "app.py", module or {}, None)
     frame.names = Names(local=frozenset((*given, *assigned)))
     m.calls.frames.append(frame)
     assert m.store is not None
@@ -73,7 +73,7 @@ def kinds(value: Value) -> set[str]:
 
 def _kind(item: Any) -> str:
     match item:
-        case Of(type=kind):
+        case ValueOf(type=kind):
             return f"some {kind.__name__}"
         case New(type=kind):
             return f"new {kind.__name__}"

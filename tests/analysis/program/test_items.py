@@ -9,6 +9,24 @@ from typing import Any
 import pytest
 
 from tests.analysis.program.machines import PLACE, ROW, In, effects, kinds, machine
+from thalweg.analysis.program.abstract_values import (
+    INT,
+    STATE,
+    STR,
+    SUBMIT,
+    Anything,
+    Bound,
+    InputTuple,
+    Item,
+    Known,
+    Method,
+    New,
+    Part,
+    Root,
+    Value,
+    ValueOf,
+    just,
+)
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.callbacks import call_often, run_later
 from thalweg.analysis.program.contents import is_plain, is_plain_data
@@ -17,24 +35,6 @@ from thalweg.analysis.program.items.names import assign_name, read_name
 from thalweg.analysis.program.machine import ATTRIBUTES, CALLS, ITERATION, SUBSCRIPTS
 from thalweg.analysis.program.memory import ELEMENTS, Memory
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import (
-    INT,
-    STATE,
-    STR,
-    SUBMIT,
-    Anything,
-    Bound,
-    Item,
-    Known,
-    Method,
-    New,
-    Of,
-    Part,
-    Root,
-    Row,
-    Value,
-    just,
-)
 
 GLOBAL = Root("the global", "TABLE")
 LIST = New((1, 1, ""), list)
@@ -67,16 +67,16 @@ class Hidden:
 
 
 READS: list[tuple[Item, str, set[str], list[str]]] = [
-    (Row(In.tuple_type, 0), "a", {"t.a"}, []),
-    (Of(str), "upper", {"Method"}, []),
+    (InputTuple(In.tuple_type, 0), "a", {"t.a"}, []),
+    (ValueOf(str), "upper", {"Method"}, []),
     (LIST, "append", {"Method"}, []),
     (Known(Counter), "limit", {"3"}, []),
     (Known(Counter(), GLOBAL), "n", {"0"}, ["reads_mutable: reads the global TABLE"]),
-    (Known(Hidden(), GLOBAL), "n", {"Anything"}, ["unknown_call: Hidden looks its attributes up itself"]),
+    (Known(Hidden(), GLOBAL), "n", {"Anything"}, ["unknown_call: uses Hidden, which defines its own attribute lookup"]),
     (Known(collections), "deque", {repr(collections.deque)}, []),
     (Known(len), "__name__", {"some str"}, []),
     (Bound(len, LIST), "__self__", {"Anything"}, ["unknown_call: reads .__self__ of a function"]),
-    (Anything(), "n", {"Anything"}, ["unknown_call: reads .n of something that cannot be read"]),
+    (Anything(), "n", {"Anything"}, ["unknown_call: reads .n of a value that cannot be analyzed"]),
 ]
 
 
@@ -105,14 +105,14 @@ def test_setting_an_attribute_of_a_global_mutates_it() -> None:
 
 
 ITERATED: list[tuple[Item, set[str], list[str]]] = [
-    (Of(str), {"some str"}, []),
-    (Of(bytes), {"some int"}, []),
+    (ValueOf(str), {"some str"}, []),
+    (ValueOf(bytes), {"some int"}, []),
     (Known([1, "a"]), {"1", "'a'"}, []),
     (Known({"k": 1}), {"'k'"}, []),
     (Known(3), set(), []),
     (Known(Counter(), STATE), {"0"}, []),
     (Known(iter([1]), GLOBAL), {"some PLAIN", "Anything"}, ["reads_mutable: reads the global TABLE"]),
-    (Anything(), {"Anything"}, ["unknown_call: iterates over something that cannot be read"]),
+    (Anything(), {"Anything"}, ["unknown_call: iterates over a value that cannot be analyzed"]),
 ]
 
 
@@ -135,7 +135,7 @@ TAKEN: list[tuple[Item, Value, set[str]]] = [
     (Known([1, "a"]), INT, {"1", "'a'"}),
     (Known("text"), INT, {"some str"}),
     (Known(Counter(), STATE), INT, {"'x'"}),
-    (Of(bytes), INT, {"some int"}),
+    (ValueOf(bytes), INT, {"some int"}),
     (Part(GLOBAL, collections.defaultdict), INT, {"Part", "some PLAIN"}),
 ]
 
@@ -155,12 +155,12 @@ CALLED: list[tuple[Item, list[Value], set[str], list[str]]] = [
     (Known(len), [STR], {"some int"}, []),
     (Known(str.upper), [STR], {"some str"}, []),
     (Known(Counter), [], {"new Counter"}, []),
-    (Method(Of(str), "split"), [], {"new list"}, []),
+    (Method(ValueOf(str), "split"), [], {"new list"}, []),
     (Method(LIST, "append"), [INT], {"some NoneType"}, []),
     (Bound(Counter.__len__, Known(Counter(), STATE)), [], {"0"}, []),
     (Known(eval), [STR], {"Anything"}, ["unknown_call: uses eval()"]),
-    (Anything(), [], {"Anything"}, ["unknown_call: calls something, which cannot be read"]),
-    (Of(int), [], set(), []),
+    (Anything(), [], {"Anything"}, ["unknown_call: calls something, which cannot be analyzed"]),
+    (ValueOf(int), [], set(), []),
 ]
 
 
@@ -216,7 +216,7 @@ def test_truth_runs_len() -> None:
 @pytest.mark.parametrize(
     ("item", "plain", "data"),
     [
-        (Of(int), True, True),
+        (ValueOf(int), True, True),
         (Known([1]), True, True),
         (Known(Counter()), False, False),
         (Known(object()), False, False),
@@ -259,4 +259,4 @@ def test_memory_reaches_what_is_inside() -> None:
     inner = New((1, 2, ""), list)
     memory.put(LIST, ELEMENTS, just(inner))
     memory.put(inner, ELEMENTS, INT)
-    assert memory.reach([just(Method(LIST, "append"))]) == {Method(LIST, "append"), LIST, inner, Of(int)}
+    assert memory.reach([just(Method(LIST, "append"))]) == {Method(LIST, "append"), LIST, inner, ValueOf(int)}

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.analysis.program.machines import machine
+from thalweg.analysis.program.abstract_values import Item
 from thalweg.analysis.program.known_functions import EFFECTFUL, PURE
 from thalweg.analysis.program.machine import (
     ATTRIBUTES,
@@ -21,7 +22,6 @@ from thalweg.analysis.program.machine import (
 from thalweg.analysis.program.registry import Registry
 from thalweg.analysis.program.stdlib.function_table import FUNCTIONS
 from thalweg.analysis.program.syntax import basic_expressions, statements
-from thalweg.analysis.program.values import Item
 
 NOT_UNDERSTOOD = {"Await", "AsyncFor", "AsyncWith", "AsyncFunctionDef", "ClassDef"}
 NOT_UNDERSTOOD_LATER = {"TypeAlias", "TemplateStr", "Interpolation"}  # of later versions of Python

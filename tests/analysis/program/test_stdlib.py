@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from tests.analysis.program.machines import PLACE, ROW, effects, kinds, machine
+from thalweg.analysis.program.abstract_values import INT, NONE, STR, UNKNOWN, Known, New, Root, Value, join, just
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.contents import length
 from thalweg.analysis.program.memory import ELEMENTS
 from thalweg.analysis.program.stdlib.container_methods import call_method
 from thalweg.analysis.program.stdlib.function_table import FUNCTIONS
 from thalweg.analysis.program.stdlib.library_calls import call_library
-from thalweg.analysis.program.values import INT, NONE, STR, UNKNOWN, Known, New, Root, Value, join, just
 
 ITEMS = just(Known([1, "a"]))
 SET = just(New((1, 1, ""), set))
@@ -31,8 +31,8 @@ SET = just(New((1, 1, ""), set))
 FUNCTION_CASES: list[tuple[Any, list[Value], set[str], list[str]]] = [
     (len, [STR], {"some int"}, []),
     (print, [STR], {"some NoneType"}, ["io: prints"]),
-    (str, [SET], {"some str"}, ["hash_order: shows a set as text"]),
-    (hash, [STR], {"some int"}, ["hash_order: hash() is another in each process"]),
+    (str, [SET], {"some str"}, ["hash_order: converts a set to text"]),
+    (hash, [STR], {"some int"}, ["hash_order: hash() differs between processes"]),
     (sorted, [ITEMS], {"new list"}, []),
     (max, [INT, STR], {"some int", "some str"}, []),
     (sum, [just(Known([1]))], {"some PLAIN"}, []),
@@ -41,7 +41,7 @@ FUNCTION_CASES: list[tuple[Any, list[Value], set[str], list[str]]] = [
     (map, [just(Known(str)), ITEMS], {"new list_iterator"}, []),
     (zip, [ITEMS, ITEMS], {"new list_iterator"}, []),
     (getattr, [ROW, just(Known("a"))], {"t.a"}, []),
-    (getattr, [ROW, STR], {"Anything"}, ["unknown_call: getattr() of a name that is not constant"]),
+    (getattr, [ROW, STR], {"Anything"}, ["unknown_call: uses getattr() with a name that is not constant"]),
     (hasattr, [ROW, just(Known("a"))], {"some bool"}, []),
     (type, [just(Known(1))], {"<class 'int'>"}, []),
     (isinstance, [UNKNOWN, UNKNOWN], {"some bool"}, []),
@@ -54,8 +54,8 @@ FUNCTION_CASES: list[tuple[Any, list[Value], set[str], list[str]]] = [
     (json.loads, [STR], {"new TREE", "some PLAIN"}, []),
     (re.sub, [STR, just(Known(len)), STR], {"some str"}, []),
     (time.time, [], {"some PLAIN"}, ["time: calls time.time()"]),
-    (random.Random, [], {"new Random"}, ["randomness: makes a generator without a seed"]),
-    (logging.info, [STR], {"some NoneType"}, ["io: writes a log with info()"]),
+    (random.Random, [], {"new Random"}, ["randomness: creates a random number generator without a seed"]),
+    (logging.info, [STR], {"some NoneType"}, ["io: writes a log message with info()"]),
     (exec, [STR], {"Anything"}, ["unknown_call: uses exec()"]),
 ]
 

@@ -7,15 +7,15 @@ import ast
 import pytest
 
 from tests.analysis.program.machines import PLACE, ROW, effects, evaluate, kinds, machine, run, variable
+from thalweg.analysis.program.abstract_values import INT, STR, UNKNOWN, New, only
 from thalweg.analysis.program.contents import length
 from thalweg.analysis.program.limits import Limits, TooLong
 from thalweg.analysis.program.memory import KEYS
-from thalweg.analysis.program.values import INT, STR, UNKNOWN, New, only
 
 EXPRESSIONS = [
     ("1", {"1"}),
     ("t.a", {"t.a"}),
-    ("t", {"Row"}),
+    ("t", {"InputTuple"}),
     ("t.k.upper", {"Method"}),
     ("n + 1", {"some int"}),
     ("n / 2", {"some float"}),
@@ -142,7 +142,7 @@ def test_too_many_turns() -> None:
     assert effects(m) == []
     m = machine(Limits(turns=1), t=ROW, x=STR, y=INT)
     m.run(ast.parse("for y in t.v:\n    x = 2").body)
-    assert effects(m) == ["unknown_call: has a loop that cannot be followed to its end"]
+    assert effects(m) == ["unknown_call: has a loop that is too complex to analyze"]
 
 
 def test_a_reason_names_the_line() -> None:

@@ -1,1 +1,1 @@
-"""An abstract interpreter of users' Python: a machine, and handlers of syntax nodes, items and functions."""
+"""An abstract interpreter for user code: a machine, and handlers of syntax nodes, items and functions."""

@@ -1,4 +1,4 @@
-"""The stack of calls that are followed, and the arguments of a call."""
+"""The stack of followed calls, and the arguments of a call."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg.analysis.program.abstract_values import NOTHING, New, Site, Value
 from thalweg.analysis.program.scopes import Function, Names, names_of
 from thalweg.analysis.program.store import Store
-from thalweg.analysis.program.values import NOTHING, New, Site, Value
 from thalweg.ir.user_tracebacks import is_foreign
 
 NO_FRAME = -1
 _NO_NAMES = Names()
 
 
-class Frame:
-    """One call that is followed."""
+class CallFrame:
+    """A followed call."""
 
-    def __init__(self, key: int, name: str, file: str, module: dict[str, Any], outer: Frame | None) -> None:
+    def __init__(self, key: int, name: str, file: str, module: dict[str, Any], outer: CallFrame | None) -> None:
         self.key, self.name, self.file, self.module, self.outer = key, name, file, module, outer
         self.function: Function | None = None
         self.names = _NO_NAMES
-        self.cells: dict[str, Any] = {}  # of a function that exists: its closure
+        self.cells: dict[str, Any] = {}  # the closure of an existing function
         self.scopes: list[dict[str, Site]] = []  # of comprehensions
         self.returns: list[tuple[Value, Store]] = []
-        self.loops: list[tuple[list[Store], list[Store]]] = []  # of open loops: where `break` and `continue` lead
+        self.loops: list[tuple[list[Store], list[Store]]] = []  # of enclosing loops: the stores at `break`, `continue`
         self.generator: New | None = None
         self.owner: str | None = None  # the class that defines the code
         self.first: str | None = None  # the first parameter, for super()
-        self.called_at: tuple[Frame, ast.AST] | None = None
+        self.called_at: tuple[CallFrame, ast.AST] | None = None
         self.foreign = is_foreign(file)
 
     def enters(self, function: Function) -> None:
-        """This is a call of that function."""
+        """Set the function that is called."""
         self.function, self.names = function, names_of(function)
         self.first = self.names.first
 
-    def with_scopes(self, scopes: tuple[tuple[tuple[str, Site], ...], ...]) -> Frame:
-        """The frame in which a function was defined, with the comprehensions around it."""
-        made = Frame(self.key, self.name, self.file, self.module, self.outer)
+    def with_scopes(self, scopes: tuple[tuple[tuple[str, Site], ...], ...]) -> CallFrame:
+        """The frame in which a function was defined, with the enclosing comprehensions."""
+        made = CallFrame(self.key, self.name, self.file, self.module, self.outer)
         made.names, made.cells = self.names, self.cells
         made.scopes = [dict(scope) for scope in scopes]
         made.first, made.owner = self.first, self.owner
         return made
 
     def mangled(self, name: str) -> str:
-        """An attribute as Python calls it: `self.__total` in the body of a class is `_Class__total`."""
+        """The name of an attribute after name mangling: `self.__total` in the body of a class is `_Class__total`."""
         private = name.startswith("__") and not name.endswith("__") and self.owner is not None
         return f"_{(self.owner or '').lstrip('_')}{name}" if private else name
 
@@ -55,12 +55,12 @@ class CallStack:
     """The frames of the calls in progress."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[CallFrame] = []
         self._paths: dict[tuple[int, int, int], int] = {}  # calls by caller, place and function
-        self._nodes: dict[int, ast.AST] = {}  # sites are identities of nodes: these must stay alive
+        self._nodes: dict[int, ast.AST] = {}  # sites contain the ids of nodes: the nodes must stay alive
 
     def path_of(self, node: ast.AST, function: ast.AST) -> int:
-        """The number of a call: the same whenever it is followed again."""
+        """The number of a call; it is the same when the call is followed again."""
         self._nodes[id(node)], self._nodes[id(function)] = node, function
         return self._paths.setdefault((self.frames[-1].key, id(node), id(function)), len(self._paths) + 1)
 
@@ -70,7 +70,7 @@ class CallStack:
 
 
 class Args:
-    """The arguments of a call: what is known by position and by name, and what else there may be."""
+    """The arguments of a call: known ones by position and by name, and possible further ones."""
 
     __slots__ = ("more", "more_named", "named", "positional")
 
@@ -82,7 +82,7 @@ class Args:
         more_named: Value | None = None,
     ) -> None:
         self.positional, self.named = list(positional), dict(named or {})
-        self.more, self.more_named = more, more_named  # of *args and **kwargs whose number is not known
+        self.more, self.more_named = more, more_named  # from *args and **kwargs of unknown length
 
     def all(self) -> list[Value]:
         rest = [v for v in (self.more, self.more_named) if v is not None]
@@ -94,7 +94,7 @@ class Args:
         return self.named.get(name, self.more if self.more is not None else NOTHING)
 
     def after(self, *first: Value) -> Args:
-        """These arguments after others."""
+        """These arguments, preceded by others."""
         return Args([*first, *self.positional], self.named, self.more, self.more_named)
 
     def rest(self) -> Args:
@@ -102,7 +102,7 @@ class Args:
         return Args(self.positional[1:], self.named, self.more, self.more_named)
 
 
-def frames_around(frame: Frame | None) -> set[int]:
+def frames_around(frame: CallFrame | None) -> set[int]:
     found: set[int] = set()
     while frame is not None:
         found.add(frame.key)
@@ -111,5 +111,5 @@ def frames_around(frame: Frame | None) -> set[int]:
 
 
 def frame_of_variable(key: Any) -> int:
-    """The frame of a variable; that of a comprehension is identified by its place in one."""
+    """The frame of a variable; a variable of a comprehension is identified by its place in a frame."""
     return int(key[0]) if isinstance(key, tuple) else int(key)

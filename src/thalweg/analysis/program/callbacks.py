@@ -1,4 +1,4 @@
-"""Code that runs repeatedly, or later than it is written: callbacks, generators, lazy iterators."""
+"""Code that runs repeatedly, or is deferred: callbacks, generators, lazy iterators."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable
 from typing import TypeVar
 
+from thalweg.analysis.program.abstract_values import NOTHING, UNKNOWN, New, Value, join
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.changes import unsettle
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.store import Store, meet, widened
-from thalweg.analysis.program.values import NOTHING, UNKNOWN, New, Value, join
 
 T = TypeVar("T")
 
 
 def call_often(m: Machine, callee: Value, args: Args, node: ast.AST) -> Value:
-    """A function that one of Python's own calls any number of times, perhaps not at all: a loop."""
+    """Call a function as Python calls a callback: any number of times, possibly never. This is a loop."""
     head, found = m.store, NOTHING
     for turn in range(m.limits.turns):
         if head is None:
@@ -30,15 +30,15 @@ def call_often(m: Machine, callee: Value, args: Args, node: ast.AST) -> Value:
         head = widened(head, after) if turn else after
     else:
         m.store = head
-        m.unknown("has a loop that cannot be followed to its end", node, callee, *args.all())
+        m.unknown("has a loop that is too complex to analyze", node, callee, *args.all())
         return UNKNOWN
     m.store = head
     return found
 
 
 def run_later(m: Machine, run: Callable[[], T]) -> T:
-    """Code that runs later, bit by bit, perhaps not at all. Until then other code may change what it looks at; and
-    what it changes may change at any time."""
+    """Follow code that runs later, step by step, possibly never. Until then other code may change the objects that it
+    reads, and the objects that it changes may change at any time."""
     before = m.store
     assert before is not None
     collected: list[Store] = []
@@ -63,7 +63,7 @@ def run_later(m: Machine, run: Callable[[], T]) -> T:
 
 
 def suspend(m: Machine) -> None:
-    """From here other code may run until this code resumes."""
+    """Other code may run from here until this code resumes."""
     if m.store is not None:
         m.store.seen |= m.store.objects.keys()
         for item in m.memory.altered.keys() & m.store.objects.keys():
@@ -71,13 +71,13 @@ def suspend(m: Machine) -> None:
 
 
 def watch(m: Machine, value: Value) -> None:
-    """These are looked at again later."""
+    """Record that these objects are read again later."""
     if m.store is not None:
         m.store.seen |= {item for item in value if isinstance(item, New)}
 
 
 def take_from(m: Machine, item: New) -> None:
-    """An iterator is used, perhaps to its end."""
+    """Consume an iterator, possibly completely."""
     m.alter(item)
     if m.store is not None:
         m.store.set_length(item, (0, m.store.length(item)[1]), surely=True)

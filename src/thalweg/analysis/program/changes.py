@@ -1,32 +1,32 @@
-"""Changes of objects: local ones, those of the key's state, and those that other calls can see."""
+"""Changes to objects: local objects, the state of the key, and objects that other calls can see."""
 
 from __future__ import annotations
 
 import ast
 
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.notes import Place
-from thalweg.analysis.program.python_types import ITERATOR, MAPPINGS
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     PLAIN,
     SCALARS,
     STATE,
     Anything,
     Given,
+    InputTuple,
     Item,
     Known,
     New,
     Part,
     Root,
-    Row,
     Value,
 )
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.notes import Place
+from thalweg.analysis.program.python_types import ITERATOR, MAPPINGS
 from thalweg.ir.facts import MUTATES, MUTATES_INPUT, UNKNOWN_CALL
 
 
 def mutate(m: Machine, value: Value, what: str, node: ast.AST, name: str | None = None) -> None:
-    """Something of these objects is changed; `what` describes it in the user's words. `name`: the one key or
-    attribute that is set, whose value memory holds."""
+    """Record a change to these objects; `what` describes it in terms of the user's code. `name`: the only key or
+    attribute that is set; memory holds its value."""
     for item in value:
         made = item.origin if isinstance(item, Part) else item
         if isinstance(made, New):
@@ -38,17 +38,17 @@ def mutate(m: Machine, value: Value, what: str, node: ast.AST, name: str | None 
                 change(m, root or Root.of("the object", shown, held), place, what, node)
             case Part(root, kind) if kind not in SCALARS and kind is not PLAIN:
                 change(m, root, (root.held, ""), what, node)
-            case Row():
-                m.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
+            case InputTuple():
+                m.effect(MUTATES_INPUT, f"{what} (part of a tuple)", node)
             case Given(given) if given.required.kind == "tuple":
-                m.effect(MUTATES_INPUT, f"{what}, of a tuple", node)
+                m.effect(MUTATES_INPUT, f"{what} (part of a tuple)", node)
             case Anything(roots):
-                _may_change(m, roots, f"{what}, which may be anything", node)
+                _may_change(m, roots, f"{what} (an unknown object)", node)
     m.touch()
 
 
 def _may_change(m: Machine, roots: frozenset[Root], what: str, node: ast.AST) -> None:
-    """It is not known what is changed: this proves no hidden state, and does not exclude it either."""
+    """The changed object is unknown: this neither proves nor excludes hidden state."""
     if roots != {STATE}:
         m.effect(UNKNOWN_CALL, what, node)
     for root in roots:
@@ -59,7 +59,7 @@ def _may_change(m: Machine, roots: frozenset[Root], what: str, node: ast.AST) ->
 
 
 def change(m: Machine, root: Root, place: Place, what: str, node: ast.AST) -> None:
-    """What a root owns is changed."""
+    """Record a change to an object that a root owns."""
     if root == STATE:
         m.notes.writes_state = m.notes.writes_state or m.reason(what, node)
         return
@@ -69,7 +69,7 @@ def change(m: Machine, root: Root, place: Place, what: str, node: ast.AST) -> No
 
 
 def unsettle(m: Machine, item: New) -> None:
-    """It may be changed at any time. An iterator gets no longer by that."""
+    """Record that an object may change at any time. An iterator does not get longer."""
     names = m.memory.altered.get(item)
     if m.store is None:
         return
@@ -80,11 +80,11 @@ def unsettle(m: Machine, item: New) -> None:
 
 
 def alias_changed(m: Machine, item: Item) -> None:
-    """What an object of this call holds may have been changed through something that keeps it."""
+    """The contents of an object of this call may have been changed through an object that refers to it."""
     if isinstance(item, Part) and item.origin is not None and m.store is not None:
         m.store.forget(item.origin)
 
 
 def _field(item: New, name: str) -> str:
-    """The field that holds what was set under a name: a key of a dict is not an attribute of it."""
+    """The field that holds the value set under a name: a key of a dict is not an attribute."""
     return f"key {name}" if item.type in MAPPINGS else name

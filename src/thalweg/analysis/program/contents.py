@@ -1,4 +1,4 @@
-"""What values contain: whether they are plain data, how many elements they have, which fields."""
+"""The contents of values: whether they are plain data, how many elements they have, which fields."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import Given, InputTuple, Item, Known, New, Part, Value, ValueOf, only
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.python_types import ITERATOR, MAPPINGS, is_built_in
 from thalweg.analysis.program.store import ANY_NUMBER, Count, either
-from thalweg.analysis.program.values import Given, Item, Known, New, Of, Part, Row, Value, only
 from thalweg.ir.types import AttributeType
 
 
 def is_plain(m: Machine, *values: Value) -> bool:
-    """Whether these are built-in data through and through."""
+    """Whether these values consist of built-in data only."""
     return all(_is_plain(item) for item in m.memory.reach(values))
 
 
 def _is_plain(item: Item) -> bool:
     match item:
-        case Of():
+        case ValueOf():
             return True
         case Given(given):
             return all(cls is None or not live_objects.own_operators(cls) for cls in _classes(given))
@@ -29,13 +29,13 @@ def _is_plain(item: Item) -> bool:
             return is_built_in(kind) or _has_no_operators(kind)
         case Known(value=value):
             return live_objects.is_plain(value) or isinstance(value, type) or _has_no_operators(type(value))
-        case Row(kind):
+        case InputTuple(kind):
             return kind.python is None or not live_objects.own_operators(kind.python)
     return False
 
 
 def is_plain_data(m: Machine, *values: Value) -> bool:
-    """Whether there are no objects of classes among them either: what is made of them shares nothing with them."""
+    """Whether these values contain no objects of classes either: results made from them share nothing with them."""
     items = m.memory.reach(values)
     return all(map(_is_plain, items)) and not any(map(_is_object, items))
 
@@ -46,16 +46,16 @@ def _is_object(item: Item) -> bool:
             return not is_built_in(kind)
         case Known(value=value):
             return not live_objects.is_plain(value)
-    return isinstance(item, Row)
+    return isinstance(item, InputTuple)
 
 
 def _has_no_operators(cls: type) -> bool:
-    """Whether a class of the user's defines no operators: Python itself compares and shows its objects."""
+    """Whether a user class defines no operators: its objects are compared and formatted by Python's defaults."""
     return live_objects.is_python_class(cls) and not live_objects.own_operators(cls)
 
 
 def _classes(kind: AttributeType) -> Iterator[type | None]:
-    """The user's classes of the tuples in a value."""
+    """The user classes of the tuples in a value."""
     while kind.item is not None:
         kind = kind.item
     if kind.fields is not None:
@@ -63,24 +63,24 @@ def _classes(kind: AttributeType) -> Iterator[type | None]:
 
 
 def check_keys(m: Machine, keys: Value, node: ast.AST) -> None:
-    """These become keys of a dict, or elements of a set: they are hashed and compared."""
+    """Check values that become keys of a dict or elements of a set: they are hashed and compared."""
     if not is_plain(m, keys):
-        m.unknown("a dict or a set compares objects with code of their own", node, keys)
+        m.unknown("compares objects with user-defined special methods in a dict or a set", node, keys)
     m.read_whole(keys)
 
 
 def look_into(m: Machine, values: list[Value], node: ast.AST) -> None:
-    """These are read as a whole."""
+    """Record that these values are read completely."""
     for item in m.memory.reach(values):
         m.look_at(item, node)
         if isinstance(item, New | Part) and item.type is ITERATOR:
             m.elements(frozenset((item,)), node)
-        if isinstance(item, Row):
+        if isinstance(item, InputTuple):
             m.notes.read(item.port, None)
 
 
 def length(m: Machine, value: Value) -> Count:
-    """How many elements a value has."""
+    """The number of elements of a value."""
     found: Count | None = None
     for item in value:
         one = _length(m, item)
@@ -100,16 +100,16 @@ def _length(m: Machine, item: Item) -> Count:
 
 
 def steady_length(m: Machine, value: Value) -> Count:
-    """How many elements a value has when it is used later, or while other code runs."""
+    """The number of elements of a value that is used later, or while other code runs."""
     changing = [item for item in value if isinstance(item, New) and item in m.memory.altered]
-    if all(item.type is ITERATOR for item in changing):  # it gets no longer by that
+    if all(item.type is ITERATOR for item in changing):  # it does not get longer
         least, most = length(m, value)
         return 0 if changing else least, most
     return ANY_NUMBER
 
 
 def fields_of(m: Machine, value: Value) -> dict[Any, Value] | None:
-    """The fields of a tuple or a dict that has them all."""
+    """The fields of a tuple or a dict, if none of them may be missing."""
     item = only(value)
     if not isinstance(item, New) or item.type not in (tuple, *MAPPINGS) or m.store is None:
         return None

@@ -1,42 +1,42 @@
-"""What is emitted, and which of its attributes are copies of attributes of the input tuple."""
+"""Emitted tuples, and which of their attributes are copies of attributes of the input tuple."""
 
 from __future__ import annotations
 
 import ast
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import Given, InputTuple, Known, New, Part, Value, just, literal, only
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.notes import Copied, both
 from thalweg.analysis.program.python_types import ITERATOR, is_built_in
-from thalweg.analysis.program.values import Given, Known, New, Part, Row, Value, just, literal, only
 
 
 def copied_of(m: Machine, value: Value) -> Copied | None:
-    """Of every tuple that a value may be: its attributes that are copies of attributes of the input tuple."""
+    """The attributes that are copies of attributes of the input tuple, in every tuple that a value may be."""
     found: Copied | None = None
     for item in value:
         if isinstance(item, Known) and item.value is None:
-            continue  # not a tuple: it is refused
+            continue  # not a tuple: it is rejected
         one: Copied = {}
         fields = m.store.fields(item) if m.store is not None else None
-        if isinstance(item, Row) and item.port >= 0:
+        if isinstance(item, InputTuple) and item.port >= 0:
             one = {name: (item.port, name) for name in item.type.names}
         elif fields is not None:
-            # One that a dict may not have, too: without it the tuple would be refused.
+            # This includes fields that a dict may lack: without them the tuple would be rejected.
             one = {str(name): origin for name, v in fields.items() if (origin := _origin(v)) is not None}
-        if isinstance(item, New) and item.type not in (list, tuple, ITERATOR):  # a tuple inside another
+        if isinstance(item, New) and item.type not in (list, tuple, ITERATOR):  # a nested tuple
             m.read_whole(just(item))
         found = both(found, one)
     return found
 
 
 def copied_of_elements(m: Machine, value: Value) -> Copied | None:
-    """The same of the elements of a value. Only of containers of this call it is known what they hold."""
+    """The same for the elements of a value. Only the contents of containers created in this call are known."""
     found: Copied | None = None
     for item in value:
         if isinstance(item, Known) and item.value is None:
-            continue  # no tuples: it is refused
+            continue  # no tuples: it is rejected
         one: Copied | None = {}
         if isinstance(item, New) and item in m.memory.yielded:
             one = m.memory.yielded[item]
@@ -57,7 +57,7 @@ def emit(m: Machine, args: Args, node: ast.AST) -> Value:
     known = chosen is not None and type(chosen.value) is int and args.more is None and args.more_named is None
     value = args.at(0, "value")
     if not value:
-        m.lose("submits something that cannot be read", node)
+        m.lose("submits a value that cannot be analyzed", node)
     copied = copied_of(m, value)
     ports: list[int] = []
     m.submitted.append((ports, value))
@@ -74,7 +74,7 @@ def emit(m: Machine, args: Args, node: ast.AST) -> Value:
 
 
 def settle(m: Machine) -> None:
-    """A submitted object is unpacked when the call has ended: by then it may have changed."""
+    """Unpack submitted objects at the end of the call: they may have changed since they were submitted."""
     if m.store is not None:
         for ports, value in m.submitted:
             for port in ports:
@@ -82,7 +82,7 @@ def settle(m: Machine) -> None:
 
 
 def unpack(m: Machine, value: Value, port: int) -> None:
-    """An emitted tuple is unpacked: reading attributes of an object may run its code."""
+    """Unpack an emitted tuple: reading the attributes of an object may run its code."""
     for item in value:
         own = isinstance(item, New | Part) and not is_built_in(item.type)
         known = isinstance(item, Known) and not (live_objects.is_fixed(item.value) or live_objects.is_plain(item.value))

@@ -1,4 +1,4 @@
-"""Follow a user's function or operator class: what it may do, for every tuple that it may get."""
+"""Follow a user function or operator class to find what it may do, for every possible tuple."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg.analysis.program import items, live_objects, syntax  # noqa: F401  they register handlers
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.contents import length
-from thalweg.analysis.program.emissions import copied_of, copied_of_elements, settle, unpack
-from thalweg.analysis.program.limits import TooLong
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.memory import ELEMENTS
-from thalweg.analysis.program.notes import Copied, Found, Notes
-from thalweg.analysis.program.store import ANY_NUMBER, Count, either
-from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     NONE,
     NOTHING,
     RESOURCE,
@@ -23,15 +14,24 @@ from thalweg.analysis.program.values import (
     SUBMIT,
     Anything,
     Bound,
+    InputTuple,
     Item,
     Known,
-    Of,
-    Row,
     Value,
+    ValueOf,
     aged,
     join,
     just,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.contents import length
+from thalweg.analysis.program.emissions import copied_of, copied_of_elements, settle, unpack
+from thalweg.analysis.program.limits import TooLong
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.memory import ELEMENTS
+from thalweg.analysis.program.notes import Copied, FollowResult, Notes
+from thalweg.analysis.program.store import ANY_NUMBER, Count, either
+from thalweg.analysis.program.truth import truth
 from thalweg.errors import Where
 from thalweg.ir.facts import UNKNOWN_CALL, Reason
 from thalweg.ir.logic import Logic
@@ -47,15 +47,15 @@ def follow_function(
     use: str = VALUE,
     output: TupleType | None = None,
     holding: Mapping[Value, Value] | None = None,
-) -> Found:
-    """A function, by what it returns. Its arguments are a tuple of each input, or other values; `holding`: what lists
-    among them hold. `use`: what is done with the result; that may run code of the user's, too."""
+) -> FollowResult:
+    """Follow a function and analyze its result. Its arguments are a tuple of each input, or other values; `holding`:
+    the elements of lists among them. `use`: how the result is used; that may run user code, too."""
     m = Machine(where, () if output is None else (output,))
     for owner, held in (holding or {}).items():
         for item in owner:
             m.put(item, ELEMENTS, held)
     given: list[Value] = [
-        just(Row(kind, port)) if isinstance(kind, TupleType) else kind for port, kind in enumerate(arguments)
+        just(InputTuple(kind, port)) if isinstance(kind, TupleType) else kind for port, kind in enumerate(arguments)
     ]
     count: Count = ANY_NUMBER
     returned: Copied | None = None
@@ -77,25 +77,25 @@ def follow_function(
         elif use == TUPLES:
             each = m.elements(found, m.entry)
             if not each and count[1] != 0:
-                m.lose("gives tuples that cannot be read", m.entry)
+                m.lose("returns tuples that cannot be analyzed", m.entry)
             unpack(m, each, 0)
 
     if not _settles(m, where, once):
         count, returned, elements, sure = ANY_NUMBER, {}, {}, False
-    return Found(m.notes, {}, {}, count, returned, elements, sure)
+    return FollowResult(m.notes, {}, {}, count, returned, elements, sure)
 
 
 def follow_code(
     function: Callable[..., Any], state: object, kind: TupleType, outputs: Sequence[TupleType], where: Where
-) -> Found:
-    """A function of a tuple, the key's state and `submit`; what it returns, if anything, is the new state."""
+) -> FollowResult:
+    """Follow a function of a tuple, the key's state and `submit`; its result, if not None, is the new state."""
     m = Machine(where, outputs)
     holder = Known([], STATE)
     counts: dict[int, Count] = {}
 
     def once() -> None:
         held = join((just(live_objects.rooted(state, STATE)), m.memory.get(holder, "state")))
-        found = _enter(m, where, just(Known(function)), [just(Row(kind, 0)), held, just(SUBMIT)])
+        found = _enter(m, where, just(Known(function)), [just(InputTuple(kind, 0)), held, just(SUBMIT)])
         changed = frozenset(i for i in found if not (isinstance(i, Known) and i.value is None))
         if changed and not changed <= held:
             m.notes.writes_state = m.notes.writes_state or Reason("returns the new state", where)
@@ -104,12 +104,12 @@ def follow_code(
 
     _settles(m, where, once)
     copied = {p: {0: c} for p, c in m.notes.emitted.items()}
-    return Found(m.notes, counts, copied, sure=m.notes.hidden is None)
+    return FollowResult(m.notes, counts, copied, sure=m.notes.hidden is None)
 
 
-def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[TupleType], where: Where) -> Found:
-    """An operator class, by the object that is every key's first state. Marks and the end are followed for what they
-    do to the state; only what tuples make it emit is counted."""
+def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[TupleType], where: Where) -> FollowResult:
+    """Follow an operator class, from the object that is the initial state of every key. `on_mark` and `at_end` are
+    followed for their effect on the state; only tuples that `process` emits are counted."""
     m = Machine(where, outputs)
     itself = Known(logic, STATE)
     counts: dict[int, Count] = {}
@@ -127,17 +127,17 @@ def follow_logic(logic: Logic, inputs: Sequence[TupleType], outputs: Sequence[Tu
             m.notes = notes.with_setup(m.notes)
         for port, kind in enumerate(inputs):
             m.notes.emitted = {}
-            call("process", just(Row(kind, port)), just(Known(port)))
+            call("process", just(InputTuple(kind, port)), just(Known(port)))
             _count(m, counts)
             for out, origin in m.notes.emitted.items():
                 copied.setdefault(out, {})[port] = origin
         for name in ("on_mark", "at_end"):
             if getattr(type(logic), name) is not getattr(Logic, name):
-                call(name, *([just(Of(int))] if name == "on_mark" else []))
-                m.notes.writes_state = m.notes.writes_state or Reason(f"has {name}", where)
+                call(name, *([just(ValueOf(int))] if name == "on_mark" else []))
+                m.notes.writes_state = m.notes.writes_state or Reason(f"defines {name}", where)
 
     _settles(m, where, once)
-    return Found(m.notes, counts, copied, sure=m.notes.hidden is None)
+    return FollowResult(m.notes, counts, copied, sure=m.notes.hidden is None)
 
 
 def _enter(m: Machine, where: Where, callee: Value, args: Sequence[Value]) -> Value:
@@ -146,8 +146,8 @@ def _enter(m: Machine, where: Where, callee: Value, args: Sequence[Value]) -> Va
 
 
 def _settles(m: Machine, where: Where, once: Callable[[], None]) -> bool:
-    """Runs until memory does not grow any more; whether the code was understood."""
-    reason: Reason | None = Reason("is too much code to follow", where)
+    """Run until memory no longer grows; return whether the code was understood."""
+    reason: Reason | None = Reason("has too much code to analyze", where)
     try:
         for _ in range(m.limits.rounds):
             m.memory.grew, m.notes.lost = False, None
@@ -167,7 +167,7 @@ def _settles(m: Machine, where: Where, once: Callable[[], None]) -> bool:
 
 
 def _shared(m: Machine, made: Value) -> Value:
-    """What `setup` made: all keys of a worker share it."""
+    """The result of `setup`: all keys of a worker share it."""
     found: list[Item] = []
     for item in aged(made, RESOURCE):
         if isinstance(item, Known) and not live_objects.is_fixed(item.value):

@@ -1,4 +1,4 @@
-"""What is known of Python's own functions: which are pure, and which have effects."""
+"""The known functions of Python: which are pure, and which have effects."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from thalweg.analysis.program.values import PLAIN, TREE
+from thalweg.analysis.program.abstract_values import PLAIN, TREE
 from thalweg.ir.facts import IO, RANDOMNESS, TIME
 
-# Functions of plain data that return plain data, with the type of the result. They run no code of the user's unless
-# their arguments have some. By identity: functions need not be hashable.
+# Functions of plain data that return plain data, with the type of the result. They run no user code unless
+# their arguments contain some. By identity: functions need not be hashable.
 _pure: dict[int, tuple[Any, type]] = {}
-# Functions with an effect: its kind, and how it is shown.
+# Functions with an effect: its kind, and the displayed name of the function.
 _effects: dict[int, tuple[Any, str, str]] = {}
 
 
@@ -87,7 +87,7 @@ for _f in (logging.debug, logging.info, logging.warning, logging.error, logging.
 
 SHARED_RANDOM = random._inst
 
-# Modules whose functions reach outside the program.
+# Modules whose functions access resources outside the program.
 OUTSIDE = frozenset[str]().union(
     ("os", "posix", "nt", "io", "_io", "socket", "_socket", "subprocess", "requests", "http", "urllib.request"),
     ("tempfile", "glob", "pathlib", "sqlite3", "ssl", "smtplib", "ftplib", "httpx", "aiohttp", "fcntl", "mmap"),
@@ -105,12 +105,12 @@ def is_pure(function: object) -> bool:
 
 
 def pure_result(function: object) -> type:
-    """What a pure function returns: a type, or PLAIN or TREE."""
+    """The result type of a pure function; it may be PLAIN or TREE."""
     return _pure[id(function)][1]
 
 
 def effect_of(function: object) -> tuple[str, str]:
-    """The kind of a function's effect, and how the function is shown."""
+    """The kind of a function's effect, and the displayed name of the function."""
     return _effects[id(function)][1:]
 
 
@@ -119,7 +119,7 @@ def module_of(function: Any) -> str:
 
 
 def is_outside(module: str) -> bool:
-    """Whether functions of a module reach outside the program."""
+    """Whether functions of a module access resources outside the program."""
     return module in OUTSIDE or module.partition(".")[0] in OUTSIDE
 
 

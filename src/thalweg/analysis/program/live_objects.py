@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, is_built_in
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     CODE,
     PLAIN,
     SCALARS,
@@ -22,14 +21,15 @@ from thalweg.analysis.program.values import (
     Anything,
     Item,
     Known,
-    Of,
     Part,
     Root,
     Value,
+    ValueOf,
 )
+from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, is_built_in
 
-PEEK = 16  # elements of a container that are looked at one by one; of more only the types are
-WALK = 200_000  # objects in a captured table that are looked at
+PEEK = 16  # maximum number of elements inspected one by one; larger containers are summarized by type
+WALK = 200_000  # maximum number of objects inspected in a captured table
 
 
 def is_scalar(value: object) -> bool:
@@ -37,7 +37,7 @@ def is_scalar(value: object) -> bool:
 
 
 def is_fixed(value: object) -> bool:
-    """Whether it cannot be changed: reading it is not noted."""
+    """Whether an object cannot be changed: reading it is not recorded."""
     if is_scalar(value) or isinstance(value, types.ModuleType | types.BuiltinFunctionType | enum.Enum):
         return True
     if type(value) in (tuple, frozenset):
@@ -46,8 +46,8 @@ def is_fixed(value: object) -> bool:
 
 
 def is_plain(value: object, *, growing: bool = True) -> bool:
-    """Whether it is built-in data through and through: nothing that is done with it runs code of the user's.
-    `growing`: whether there may be something in it that grows when it is read."""
+    """Whether an object consists of built-in data only: no operation on it runs user code. `growing`: whether it may
+    contain containers that grow when they are read."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:
@@ -69,20 +69,21 @@ def is_plain(value: object, *, growing: bool = True) -> bool:
 
 
 def summary(values: list[object], root: Root | None) -> Value:
-    """What one of several objects may be."""
+    """The possible values of any one of these objects."""
     if len(values) <= PEEK:
         return frozenset(rooted(v, root) for v in values)
     kinds = {type(v) for v in values}
     if kinds <= set(SCALARS):
-        return frozenset(Of(kind) for kind in kinds)
+        return frozenset(ValueOf(kind) for kind in kinds)
     source = root or Root("the literal", "")
     roots = {source, CODE} if any(map(is_one_for_all, values)) else {source}
     found: Item = Part(source, TREE) if is_plain(values, growing=False) else Anything(frozenset(roots))
-    return frozenset((found, Of(PLAIN)))
+    return frozenset((found, ValueOf(PLAIN)))
 
 
 def rooted(value: object, root: Root | None) -> Known:
-    """An object that is reached from another. What a state holds is each key's own, but for what is never copied."""
+    """An object that is reached from another. Each key has its own copy of the objects in a state, except of objects
+    that are never copied."""
     if root == STATE and is_one_for_all(value):
         named: Any = value if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) else type(value)
         return Known(value, Root.of("the object", named.__qualname__, value))
@@ -94,7 +95,7 @@ _COPIES = ("__deepcopy__", "__reduce__", "__reduce_ex__")
 
 
 def is_one_for_all(value: object) -> bool:
-    """Whether a deep copy of it may be itself."""
+    """Whether a deep copy of an object may be the object itself."""
     if is_built_in(type(value)):
         return False
     own = (class_attribute(type(value), name) for name in _COPIES)
@@ -102,7 +103,7 @@ def is_one_for_all(value: object) -> bool:
 
 
 def is_iterator(value: object) -> bool:
-    """Whether iterating over it consumes it."""
+    """Whether iterating over an object consumes it."""
     return hasattr(type(value), "__next__")
 
 
@@ -110,13 +111,13 @@ NOT_THERE = object()
 
 
 def class_attribute(cls: type, name: str, *, after: type | None = None) -> Any:
-    """What the class has under a name, found without running code; `after`: as `super()` of that class finds it."""
+    """A class attribute by name, found without running code; `after`: as `super()` of that class finds it."""
     line = cls.__mro__ if after is None else cls.__mro__[cls.__mro__.index(after) + 1 :]
     return next((vars(c)[name] for c in line if name in vars(c)), NOT_THERE)
 
 
 def own_attribute(value: object, name: str) -> Any:
-    """What an object itself has under a name."""
+    """An instance attribute by name, without running code."""
     try:
         held = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -133,7 +134,7 @@ def own_attribute(value: object, name: str) -> Any:
 
 
 def is_data_descriptor(held: object) -> bool:
-    """Whether a class's attribute takes precedence over what an object itself has under the name."""
+    """Whether a class attribute takes precedence over the instance attribute of the same name."""
     return held is not NOT_THERE and hasattr(type(held), "__set__")
 
 
@@ -142,7 +143,7 @@ def is_dataclass_object(value: object) -> bool:
 
 
 def fields_of(value: Any) -> list[Any]:
-    """What the fields of a dataclass's object hold."""
+    """The values of the fields of a dataclass instance."""
     held = [own_attribute(value, field.name) for field in dataclasses.fields(value)]
     return [one for one in held if one is not NOT_THERE]
 
@@ -157,7 +158,7 @@ def sets_itself(cls: type, names: Sequence[str]) -> bool:
 
 
 def is_named_tuple(cls: type) -> bool:
-    """Whether objects of a class are what `namedtuple` makes of them: no code of the user's makes or shows them."""
+    """Whether a class is an unmodified `namedtuple`: no user code creates or formats its objects."""
     if not (issubclass(cls, tuple) and hasattr(cls, "_fields")) or type(cls) is not type:
         return False
     names = ("new", "init", "del", "getattribute", "getattr", *_DUNDERS)
@@ -185,7 +186,7 @@ _DUNDERS = frozenset[str]().union(
 
 
 def own_operators(cls: type) -> frozenset[str]:
-    """The operators (`__eq__` …) for which a class has Python code; those that `@dataclass` makes compare fields."""
+    """The operators (`__eq__` …) that a class defines in Python, except those of `@dataclass`, which compare fields."""
     return _own_operators(cls)
 
 
@@ -195,14 +196,14 @@ def _own_operators(cls: Any) -> frozenset[str]:
 
 
 def own_code(cls: type, name: str) -> types.FunctionType | None:
-    """The function under a name of a class, if the user wrote it."""
+    """The method of a class under this name, if the user wrote it."""
     held = class_attribute(cls, name)
     made = name in _MADE and dataclasses.is_dataclass(cls) and _generated(held)
     return held if isinstance(held, types.FunctionType) and not made and not _is_ours(held) else None
 
 
 def has_own_metaclass(value: object) -> bool:
-    """Whether it is a class whose metaclass has code of the user's: for its length, what it contains, its instances."""
+    """Whether an object is a class whose metaclass has user code: for its length, its members, its instances."""
     if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
         return False
     held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]
@@ -227,5 +228,5 @@ def _generated(function: object) -> bool:
 
 
 def _is_ours(function: types.FunctionType) -> bool:
-    """The operators of tw.Tuple compare attributes."""
+    """Whether a method is part of tw.Tuple, whose operators compare attributes, or of enum."""
     return function.__module__ in ("thalweg.lang.tuples", "enum")

@@ -1,4 +1,4 @@
-"""The machine that follows code: its parts, the tables of handlers that drive it, and what handlers do with it."""
+"""The machine that follows code: its parts, the tables of handlers that drive it, and operations for handlers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args, CallStack, Frame
-from thalweg.analysis.program.limits import Limits, TooLong
-from thalweg.analysis.program.memory import ELEMENTS, KEYS, Memory
-from thalweg.analysis.program.notes import Notes
-from thalweg.analysis.program.python_types import SETS
-from thalweg.analysis.program.registry import Registry
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     ATOMS,
     CODE,
     INT,
@@ -29,36 +22,43 @@ from thalweg.analysis.program.values import (
     Anything,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
     Root,
-    Row,
     Submit,
     Value,
+    ValueOf,
     join,
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args, CallFrame, CallStack
+from thalweg.analysis.program.limits import Limits, TooLong
+from thalweg.analysis.program.memory import ELEMENTS, KEYS, Memory
+from thalweg.analysis.program.notes import Notes
+from thalweg.analysis.program.python_types import SETS
+from thalweg.analysis.program.registry import Registry
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, Store, meet
 from thalweg.errors import Where
 from thalweg.ir.facts import HASH_ORDER, READS_MUTABLE, UNKNOWN_CALL, Reason
 from thalweg.ir.types import TupleType
 
-# Handlers by the type of a syntax node. `node`, the last argument of many functions: the place for reasons.
+# Handlers by the type of a syntax node. `node`, the last argument of many functions: the location for reasons.
 ExpressionHandler: TypeAlias = "Callable[[Machine, Any], Value]"
 StatementHandler: TypeAlias = "Callable[[Machine, Any], None]"
 TargetHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], None]"  # target, its new value
-PatternHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], None]"  # pattern, what is matched
+PatternHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], None]"  # pattern, matched value
 EXPRESSIONS: Registry[type[ast.expr], ExpressionHandler] = Registry("expressions")
 STATEMENTS: Registry[type[ast.stmt], StatementHandler] = Registry("statements")
 TARGETS: Registry[type[ast.expr], TargetHandler] = Registry("targets")
 PATTERNS: Registry[type[ast.pattern], PatternHandler] = Registry("patterns")
 
-# Handlers by the type of an item: what may be done with the things that a value may be.
-CallHandler: TypeAlias = "Callable[[Machine, Any, Args, ast.AST, bool], Value]"  # last: whether exactly this is called
+# Handlers by the type of an item: the operations on the items of a value.
+CallHandler: TypeAlias = "Callable[[Machine, Any, Args, ast.AST, bool], Value]"  # last: whether surely this is called
 AttributeHandler: TypeAlias = "Callable[[Machine, Any, str, ast.AST], Value]"
 ElementsHandler: TypeAlias = "Callable[[Machine, Any, ast.AST], Value]"
 SubscriptHandler: TypeAlias = "Callable[[Machine, Any, Value, ast.AST], Value]"
@@ -69,7 +69,7 @@ SUBSCRIPTS: Registry[type[Item], SubscriptHandler] = Registry("subscripts")
 
 
 class Machine:
-    """Follows code, on one path at a time; `store` is None where no path leads."""
+    """Follows code, one path at a time; `store` is None in unreachable code."""
 
     def __init__(self, where: Where, outputs: Sequence[TupleType] = (), limits: Limits | None = None) -> None:
         self.notes = Notes()
@@ -78,22 +78,22 @@ class Machine:
         self.calls = CallStack()
         self.limits = limits or Limits()
         self.steps = 0
-        self.collectors: list[list[Store]] = []  # of the `try` statements that are open
-        self.delayed: list[set[New]] = []  # what the code changes that runs later
+        self.collectors: list[list[Store]] = []  # of the enclosing `try` statements
+        self.delayed: list[set[New]] = []  # objects that are changed by code that runs later
         self.nexts = 0  # calls of next() that may find an iterator empty
-        self.outputs = outputs  # of the operator that is followed
-        self.resource: Value = NONE  # what its `setup` made
-        self.submitted: list[tuple[list[int], Value]] = []  # in this call: to which ports, what
-        self.entry = ast.Pass(lineno=where.line, col_offset=0)  # the place of what happens outside the user's code
+        self.outputs = outputs  # of the followed operator
+        self.resource: Value = NONE  # the result of its `setup`
+        self.submitted: list[tuple[list[int], Value]] = []  # in this call: ports and value
+        self.entry = ast.Pass(lineno=where.line, col_offset=0)  # the location for actions outside the user's code
         self.start(where.file)
 
     def start(self, file: str) -> None:
-        """A call from outside begins, on a path of its own."""
-        self.calls.frames, self.collectors, self.submitted = [Frame(0, "", file, {}, None)], [], []
+        """Start a call from outside, on a new path."""
+        self.calls.frames, self.collectors, self.submitted = [CallFrame(0, "", file, {}, None)], [], []
         self.store = Store()
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> CallFrame:
         return self.calls.frames[-1]
 
     # Syntax.
@@ -122,7 +122,7 @@ class Machine:
     # Items.
 
     def call(self, callee: Value, args: Args, node: ast.AST) -> Value:
-        """A call of what may be several things: a path for each."""
+        """Call a value, with a separate path for each of its items."""
         self.step()
         before = self.store
         if before is None:
@@ -131,7 +131,7 @@ class Machine:
             (item,) = callee
             return self._result(item, self.call_item(item, args, node, surely=True), node, surely=True)
         if not callee:
-            return self.lose(f"calls {called(node)}, of which nothing is known", node)
+            return self.lose(f"calls {called(node)}, whose value is unknown", node)
         found: list[Value] = []
         after: list[Store | None] = []
         for item in callee:
@@ -145,13 +145,13 @@ class Machine:
         return CALLS.handlers[type(item)](self, item, args, node, surely)
 
     def _result(self, item: Item, found: Value, node: ast.AST, *, surely: bool) -> Value:
-        """The result of a call: there is one, unless it raises."""
+        """The result of a call: it exists, unless the call raises an exception."""
         if found or self.store is None:
             return found
         receiver = item.receiver if isinstance(item, Method) else item
-        if isinstance(receiver, Given) or (isinstance(receiver, Of) and not surely):
+        if isinstance(receiver, Given) or (isinstance(receiver, ValueOf) and not surely):
             return self.raises()  # the list of a tuple cannot be changed, a number cannot be called
-        return self.lose(f"calls {called(node)}, of whose result nothing is known", node)
+        return self.lose(f"calls {called(node)}, whose result is unknown", node)
 
     def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         found = self.attribute_if_there(value, name, node)
@@ -159,13 +159,13 @@ class Machine:
             return found
         if value and all(_has_no_more_attributes(item) for item in value):
             return self.raises()
-        return self.lose(f"uses .{name} of something that cannot be read", node)
+        return self.lose(f"uses .{name} of a value that cannot be analyzed", node)
 
     def attribute_if_there(self, value: Value, name: str, node: ast.AST) -> Value:
         return join([ATTRIBUTES.handlers[type(item)](self, item, name, node) for item in value])
 
     def elements(self, value: Value, node: ast.AST, *, ordered: bool = True) -> Value:
-        """What iterating over a value gives. `ordered`: whether the order is seen."""
+        """The elements of an iteration over a value. `ordered`: whether the order matters."""
         found: list[Value] = []
         for item in value:
             if ordered and any(kind in SETS for kind in types_of(item) or ()):
@@ -175,15 +175,15 @@ class Machine:
 
     def subscript(self, owner: Value, index: Value, node: ast.AST) -> Value:
         if not owner or not index:
-            return self.lose("takes an element of something that cannot be read", node)
-        counts = any(collections.Counter in (types_of(item) or ()) for item in owner)  # what is not there is 0
+            return self.lose("reads an element of a value that cannot be analyzed", node)
+        counts = any(collections.Counter in (types_of(item) or ()) for item in owner)  # a missing key counts 0
         found = [SUBSCRIPTS.handlers[type(item)](self, item, index, node) for item in owner]
         return join((*found, INT if counts else NOTHING))
 
     # Findings.
 
     def reason(self, text: str, node: ast.AST) -> Reason:
-        """A reason at the user's own line: inside a foreign function, that of its call."""
+        """A reason at a line of the user's code: inside a foreign function, the line of its call."""
         file, line = self.frame.file, getattr(node, "lineno", 0)
         for frame in self.calls.frames:
             if frame.foreign and frame.called_at is not None and not frame.called_at[0].foreign:
@@ -196,15 +196,15 @@ class Machine:
         self.notes.effect(kind, self.reason(text, node))
 
     def unknown(self, text: str, node: ast.AST, *given: Value) -> Value:
-        """Code that cannot be followed: it may do anything with what it is given. What is in the key's own state is
-        data, by contract: what is done with it alone changes at most that state."""
+        """Record code that cannot be followed: it may do anything with the given values. By contract, the state of a
+        key contains only data: code that gets nothing else changes at most that state."""
         reached = self.memory.reach(given)
         own = _is_own_data(reached)
         if not own:
             self.effect(UNKNOWN_CALL, text, node)
         roots: frozenset[Root] = frozenset()
         for item in reached:
-            if isinstance(item, Row):
+            if isinstance(item, InputTuple):
                 self.notes.read(item.port, None)
             if isinstance(item, New) and self.store is not None:
                 self.store.forget(item)
@@ -221,27 +221,27 @@ class Machine:
         return just(Anything(roots))
 
     def _expose(self, item: Known | Part, root: Root, reason: Reason) -> None:
-        """Code that cannot be followed gets an object from outside."""
+        """Record that code that cannot be followed gets an object from outside."""
         if root == STATE:
             self.notes.writes_state = self.notes.writes_state or reason
         elif not (isinstance(item, Known) and live_objects.is_fixed(item.value)):
             self.notes.exposes((item.value if isinstance(item, Known) else root.held, ""), reason)
 
     def lose(self, text: str, node: ast.AST) -> Value:
-        """No value is known of something, though no exception is known to be raised. Memory may still be growing; if
-        this happens in the last round, too, the code was not understood."""
+        """Record that a value is unknown although no exception is known to be raised. Memory may still be growing; if
+        this also happens in the last round, the code was not understood."""
         if self.store is not None:
             self.notes.lost = self.notes.lost or self.reason(text, node)
         return NOTHING
 
     def raises(self) -> Value:
-        """An exception, surely: the path ends here."""
+        """An exception is surely raised: the path ends here."""
         self.touch()
         self.store = None
         return NOTHING
 
     def look_at(self, item: Item, node: ast.AST) -> None:
-        """An object is read; one from outside that could be changed is noted."""
+        """Record that an object is read, if it is from outside and could be changed."""
         if not isinstance(item, Known) or item.root is None or item.root == STATE:
             return
         if not live_objects.is_fixed(item.value):
@@ -250,15 +250,15 @@ class Machine:
             self.notes.saw((item.value, ""), reason)
 
     def read_whole(self, *values: Value) -> None:
-        """Input tuples among these are read as a whole."""
+        """Record that all attributes of the input tuples among these values are read."""
         for item in self.memory.reach(values):
-            if isinstance(item, Row):
+            if isinstance(item, InputTuple):
                 self.notes.read(item.port, None)
 
     # Objects.
 
     def put(self, item: Item, field: str, value: Value) -> None:
-        if isinstance(item, Known | Part):  # kept beyond the call: it may be read later as a whole
+        if isinstance(item, Known | Part):  # kept beyond the call: all of it may be read later
             self.read_whole(value)
         self.memory.put(item, field, value)
 
@@ -292,10 +292,10 @@ class Machine:
             self.store.set_fields(item, fields)
 
     def tree(self, node: ast.AST, tag: str) -> Value:
-        return frozenset((self.make(TREE, node, tag), Of(PLAIN)))
+        return frozenset((self.make(TREE, node, tag), ValueOf(PLAIN)))
 
     def alter(self, item: New, name: str | None = None) -> None:
-        """A local object is changed; code that runs later may see that."""
+        """Record a change to a local object; code that runs later may see it."""
         if self.store is None or item not in self.store.seen:
             return
         for changed in self.delayed:
@@ -305,7 +305,7 @@ class Machine:
     # Paths.
 
     def touch(self) -> None:
-        """A `try` that is open may be left from here."""
+        """Record that an enclosing `try` may be left from here."""
         if self.store is not None:
             for collected in self.collectors:
                 if collected:
@@ -320,7 +320,7 @@ class Machine:
 
 
 def called(node: ast.AST) -> str:
-    """What a call calls, in the user's words."""
+    """The callee of a call, as written in the user's code."""
     if isinstance(node, ast.Call):
         text = ast.unparse(node.func)
         return text if len(text) <= 40 else f"{text[:37]}…"
@@ -328,23 +328,25 @@ def called(node: ast.AST) -> str:
 
 
 def _has_no_more_attributes(item: Item) -> bool:
-    """Whether it surely has no more attributes than are known: a number, a text, None."""
+    """Whether an item surely has only the known attributes: a number, a string, None."""
     if isinstance(item, Known) and item.root is not None:
         return False
     return isinstance(item, Known | Given) and all(kind in SCALARS for kind in types_of(item) or (object,))
 
 
 def _may_emit(item: Item) -> bool:
-    """Whether code that gets it may emit tuples with it."""
+    """Whether code that gets an item may emit tuples with it."""
     if isinstance(item, Known | Part):
         return item.root == STATE
     return isinstance(item, Submit | Func) or (isinstance(item, Anything) and CODE in item.roots)
 
 
 def _is_own_data(items: set[Item]) -> bool:
-    """Whether something of the state is among these, and otherwise only values and what this code made."""
+    """Whether these are items of the state and otherwise only values and objects that this code created."""
     own = [item for item in items if _is_of_state(item)]
-    return bool(own) and all(_is_of_state(i) or isinstance(i, Of | Given | Row | New) or _is_atom(i) for i in items)
+    return bool(own) and all(
+        _is_of_state(i) or isinstance(i, ValueOf | Given | InputTuple | New) or _is_atom(i) for i in items
+    )
 
 
 def _is_of_state(item: Item) -> bool:

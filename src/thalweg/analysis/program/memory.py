@@ -1,4 +1,4 @@
-"""Memory: what objects contain, without regard to order. It only grows."""
+"""Memory: the contents of objects, independent of the order of execution. It only grows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import frame_of_variable, frames_around
-from thalweg.analysis.program.notes import Copied, both
-from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     NOTHING,
     PLAINS,
     SCALARS,
@@ -18,33 +15,36 @@ from thalweg.analysis.program.values import (
     Bound,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
     Root,
-    Row,
     Super,
     Value,
+    ValueOf,
     aged,
     join,
 )
+from thalweg.analysis.program.call_frames import frame_of_variable, frames_around
+from thalweg.analysis.program.notes import Copied, both
+from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS
 
-ELEMENTS, KEYS = "[]", "{}"  # the fields that hold what a container contains
-EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds those that have code of the user's
-_UNLINKED = frozenset((Of, Given, Row, New))  # what can be reached from these was put into them
+ELEMENTS, KEYS = "[]", "{}"  # the fields that hold the contents of a container
+EXCEPTIONS = New((0, 0, "exceptions"), list)  # holds exceptions with user code
+_UNLINKED = frozenset((ValueOf, Given, InputTuple, New))  # they reach only what was put into them
 
 
 class Memory:
-    """What may be found in objects, and in variables that code which runs later can see."""
+    """The possible contents of objects, and of variables that are visible to code that runs later."""
 
     def __init__(self) -> None:
         self.objects: dict[Item, dict[str, Value]] = {}
-        self.later: dict[tuple[Any, str], Value] = {}  # variables that code which runs later can see
-        self.yielded: dict[New, Copied | None] = {}  # of generators: what all their tuples are copies of
-        # Changed when code that runs later could have seen them, and under which names (None: any).
+        self.later: dict[tuple[Any, str], Value] = {}  # variables that are visible to code that runs later
+        self.yielded: dict[New, Copied | None] = {}  # of generators: the copies that all their tuples have
+        # Objects changed while visible to code that runs later, and under which names (None: any).
         self.altered: dict[New, frozenset[str] | None] = {}
         self.grew = False
 
@@ -68,20 +68,20 @@ class Memory:
         return aged(held, root or Root("an object", ""))
 
     def bind(self, key: tuple[Any, str], value: Value) -> None:
-        """A variable that code which runs later can see gets a value."""
+        """Assign a variable that is visible to code that runs later."""
         old = self.later.get(key, NOTHING)
         self.later[key] = join((old, value))
         self.grew |= self.later[key] != old
 
     def captured(self, frames: set[int]) -> list[Value]:
-        """What functions that are defined in these frames can see there."""
+        """The variables of these frames that functions defined in them can see."""
         return [value for (key, _), value in self.later.items() if frame_of_variable(key) in frames]
 
     def yields(self, item: New, copied: Copied | None) -> None:
         self.yielded[item] = both(self.yielded.get(item), copied)
 
     def alter(self, item: New, name: str | None) -> None:
-        """It is changed under a name (None: any), and code that runs later may see that."""
+        """Record a change under a name (None: any) that code that runs later may see."""
         old = self.altered.get(item, frozenset())
         new = None if name is None or old is None else old | {name}
         self.grew |= item not in self.altered or old != new
@@ -93,7 +93,7 @@ class Memory:
             case New(_, kind) if kind is TREE:
                 return frozenset((item, *PLAINS)) | self.get(item, ELEMENTS)
             case New(_, kind) | Part(_, kind) if kind is collections.Counter:
-                return self.get(item, ELEMENTS) | PLAINS  # it adds what it is given
+                return self.get(item, ELEMENTS) | PLAINS  # it adds up counts
             case Part(root, _, None):
                 return frozenset((Part(root, TREE), *PLAINS)) | self.get(item, ELEMENTS)
             case Known(value=value, root=root) if type(value) in MAPPINGS:
@@ -122,7 +122,7 @@ class Memory:
         while waiting:
             item = waiting.pop()
             size = len(seen)
-            seen.add(item)  # one hash: a test before it would need a second
+            seen.add(item)  # hashes once: a test before it would hash again
             if len(seen) == size:
                 continue
             if held := self.objects.get(item):
@@ -132,13 +132,13 @@ class Memory:
         return seen
 
     def _linked(self, item: Item) -> Iterable[Item]:
-        """What can be reached from an item by other ways than what was put into it."""
+        """The items that can be reached from an item, without those that were put into it."""
         match item:
             case Known(value=value, root=root):
                 if type(value) in SCALARS:
                     return ()
                 inside = self.contents(item) if root is not None and type(value) in CONTAINERS else NOTHING
-                # An object of a dataclass compares and shows its fields.
+                # A dataclass instance compares and formats its fields.
                 fields = live_objects.fields_of(value) if live_objects.is_dataclass_object(value) else []
                 return [*inside, *(live_objects.rooted(held, root) for held in fields)]
             case Part(origin=New() as origin):

@@ -1,4 +1,4 @@
-"""What was found while code was followed. It only grows: code that may run is taken to run."""
+"""The findings about followed code. They only grow: code that may run is assumed to run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from thalweg.analysis.program.store import ANY_NUMBER, Count
 from thalweg.ir.facts import HIDDEN_STATE, NOT_STATELESS, RANDOMNESS, TIME, Effect, Reason
 
-# What is changed or read outside the call: an object, or a name in a namespace (of a module, or a closure's cell).
+# A place outside the call that is read or changed: an object, or a name in a namespace (a module, a closure cell).
 Place = tuple[object, str]
 Places = dict[tuple[int, str, Reason], Place]  # by identity: the objects need not be hashable
 
@@ -19,14 +19,14 @@ class Notes:
 
     effects: dict[Effect, None] = field(default_factory=dict)
     changed: Places = field(default_factory=dict)
-    exposed: Places = field(default_factory=dict)  # given to code that cannot be followed
+    exposed: Places = field(default_factory=dict)  # passed to code that cannot be followed
     seen: Places = field(default_factory=dict)
-    reads: dict[int, set[str] | None] = field(default_factory=dict)  # by input port; None: the whole tuple
+    reads: dict[int, set[str] | None] = field(default_factory=dict)  # by input port; None: all
     writes_state: Reason | None = None
-    reads_time: Reason | None = None  # the event time that has passed
+    reads_time: Reason | None = None  # the current event time
     emitted: dict[int, Copied] = field(default_factory=dict)  # by output port
-    hidden: Reason | None = None  # code that cannot be followed may emit, too
-    lost: Reason | None = None  # in this round: something was used of which no value is known
+    hidden: Reason | None = None  # code that cannot be followed may also emit
+    lost: Reason | None = None  # in this round: an unknown value was used
 
     def effect(self, kind: str, reason: Reason) -> None:
         self.effects.setdefault(Effect(kind, reason))
@@ -36,8 +36,8 @@ class Notes:
         return Notes(reads=self.reads, writes_state=self.writes_state, reads_time=self.reads_time, emitted=self.emitted)
 
     def with_more(self, part: Notes, kept: tuple[str, ...] | None) -> Notes:
-        """What was found in a part that is declared stateless, or to have these effects. What it sees is covered
-        by the declaration; what it changes may be seen by code of which nothing is declared."""
+        """Add the findings about a part that is declared stateless, or to have these effects. The declaration covers
+        what the part reads; what it changes may be seen by code without a declaration."""
         for effect in part.effects:
             if effect.kind in kept if kept is not None else effect.kind not in NOT_STATELESS:
                 self.effects.setdefault(effect)
@@ -48,8 +48,8 @@ class Notes:
         return self
 
     def with_setup(self, part: Notes) -> Notes:
-        """What was found in `setup`. It runs once per worker, not for tuples: what is unknown of it makes none depend
-        on another; but what it draws, measures or counts differs between workers."""
+        """Add the findings about `setup`. It runs once per worker, not per tuple: unknown calls in it do not make one
+        tuple depend on another, but its random numbers, clock readings and counts differ between workers."""
         for effect in part.effects:
             if effect.kind in (TIME, RANDOMNESS, *HIDDEN_STATE):
                 self.effects.setdefault(effect)
@@ -86,20 +86,20 @@ Copied = Mapping[str, tuple[int, str]]
 
 
 def both(a: Copied | None, b: Copied | None) -> Copied | None:
-    """What holds of two tuples."""
+    """The copies that two tuples have in common."""
     if a is None or b is None:
         return b if a is None else a
     return {name: origin for name, origin in a.items() if b.get(name) == origin}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FollowResult:
     """The result of following a function or an operator class."""
 
     notes: Notes
     counts: Mapping[int, Count]  # by output port
     copied: Mapping[int, Mapping[int, Copied]]  # by output port, then input port
-    length: Count = ANY_NUMBER  # of what a function returns, if that is an iterable
-    returned: Copied | None = None  # of what a function returns, if that is a tuple
-    elements: Copied | None = None  # of the tuples in what it returns
-    sure: bool = True  # whether `length` or `counts` is that of all its code
+    length: Count = ANY_NUMBER  # of the result of a function, if that is an iterable
+    returned: Copied | None = None  # of the result of a function, if that is a tuple
+    elements: Copied | None = None  # of the tuples in the result
+    sure: bool = True  # whether `length` or `counts` covers all code

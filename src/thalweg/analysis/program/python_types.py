@@ -1,4 +1,4 @@
-"""What is known of Python's own types: which methods they have, and which of these change their object."""
+"""The built-in types of Python: which methods they have, and which of these change their object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 from functools import lru_cache
 from typing import Any
 
-from thalweg.analysis.program.values import PLAIN, SCALARS, TREE
+from thalweg.analysis.program.abstract_values import PLAIN, SCALARS, TREE
 
 HASHER = type(hashlib.sha256())
 
@@ -37,12 +37,12 @@ MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.
 SETS = (set, frozenset)
 CONTAINERS = (*MAPPINGS, *SETS, list, tuple, collections.deque, bytearray)
 
-ITERATOR: type = type(iter([]))  # represents all iterators that the code makes
+ITERATOR: type = type(iter([]))  # represents all iterators that the code creates
 _BUILT_IN = frozenset((PLAIN, TREE, ITERATOR, *CONTAINERS, *SCALARS, *MUTATORS))
 
 
 def methods_of(kind: type) -> frozenset[str]:
-    """The names that objects of a built-in type have."""
+    """The attribute names of objects of a built-in type."""
     return _methods_of(kind)
 
 
@@ -57,20 +57,20 @@ def _methods_of(kind: Any) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def plain_attribute(kind: type, name: str) -> tuple[bool, bool]:
-    """Whether plain data may have a method of this name, and whether it may have data under it."""
+    """Whether plain data may have a method of this name, and whether it may have a data attribute of this name."""
     owners = (*SCALARS, tuple) if kind is PLAIN else (*CONTAINERS, *SCALARS)
     found = [callable(getattr(owner, name)) for owner in owners if hasattr(owner, name)]
     return True in found, False in found or not found
 
 
 def is_built_in(kind: type) -> bool:
-    """Whether all code of a type is Python's own and known here."""
+    """Whether all code of a type is part of Python and known here."""
     return kind in _BUILT_IN
 
 
 TEXT_METHODS: dict[str, type] = dict.fromkeys(("find", "rfind", "index", "rindex", "count"), int) | {"encode": bytes}
 LIST_METHODS = frozenset(("split", "rsplit", "splitlines", "partition", "rpartition", "findall", "groups", "as_tuple"))
 
-# Class methods that look at the clock, and methods of loggers that write.
+# Class methods that read the clock, and methods of loggers that write.
 CLOCK_METHODS = {(dt.datetime, "now"), (dt.datetime, "utcnow"), (dt.datetime, "today"), (dt.date, "today")}
 LOGGING = frozenset(("debug", "info", "warning", "error", "critical", "exception", "log"))

@@ -1,4 +1,4 @@
-"""Tables of handlers. A second handler for a key, or a missing one, is an error at import."""
+"""Tables of handlers. A duplicate or missing handler is an error at import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ H = TypeVar("H", bound=Callable[..., Any])
 
 
 class Registry(Generic[K, H]):
-    """Handlers by key. `by=id`: by identity, for keys that cannot be compared without running a user's code."""
+    """Handlers by key. `by=id`: by identity, for keys that cannot be compared without running user code."""
 
     def __init__(self, name: str, by: Callable[[K], Any] | None = None) -> None:
         self.name, self._by = name, by

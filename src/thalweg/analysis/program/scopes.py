@@ -1,4 +1,4 @@
-"""The names of a function: which are local, and which of them code that runs later can see."""
+"""The names of a function: which are local, and which of them are visible to code that runs later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Names(NamedTuple):
     """The names that a function uses, by what they refer to."""
 
     local: frozenset[str] = frozenset()
-    later: frozenset[str] = frozenset()  # seen by code that may run later
+    later: frozenset[str] = frozenset()  # visible to code that may run later
     globals: frozenset[str] = frozenset()  # declared `global`
     nonlocals: frozenset[str] = frozenset()  # declared `nonlocal`
     first: str | None = None  # the first parameter
@@ -35,7 +35,7 @@ def body_of(node: Function) -> Sequence[ast.stmt]:
 
 
 def inside(node: Function) -> Iterator[ast.AST]:
-    """Every node of a function but those of functions and classes that it defines; comprehensions are part of it."""
+    """Every node of a function, except those of nested functions and classes; comprehensions are part of it."""
     waiting: list[ast.AST] = list(node.body) if isinstance(node, ast.FunctionDef) else [node.body]
     while waiting:
         one = waiting.pop()
@@ -83,7 +83,7 @@ def _assigned_outside_comprehensions(node: Function) -> set[str]:
         one = waiting.pop()
         match one:
             case ast.comprehension(iter=source, ifs=tests):
-                waiting += [source, *tests]  # the target is the comprehension's own
+                waiting += [source, *tests]  # the target is local to the comprehension
                 continue
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 found.add(name)

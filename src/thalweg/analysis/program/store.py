@@ -1,4 +1,4 @@
-"""What is known at one point of a path: variables, how much was emitted, the lengths and fields of local objects."""
+"""The known facts at one point of a path: variables, numbers of emitted tuples, lengths and fields of local objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import collections
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from thalweg.analysis.program.values import NOTHING, Item, New, Value, joined
+from thalweg.analysis.program.abstract_values import NOTHING, Item, New, Value, joined
 
 Count = tuple[int, int | None]  # least, most; None: any number
 Fields = Mapping[Any, Value]
@@ -28,18 +28,18 @@ def either(a: Count, b: Count) -> Count:
 
 
 class Object(NamedTuple):
-    """What is known of a local object. Fields: of dicts and objects by name, of tuples by index; None: unknown."""
+    """The known facts about a local object. Fields: of dicts and objects by name, of tuples by index; None: unknown."""
 
     length: Count
     fields: Fields | None
-    optional: frozenset[Any] = frozenset()  # fields that it may not have
+    optional: frozenset[Any] = frozenset()  # fields that may be missing
 
 
 class Store:
-    """The state of one path. It is copied where paths part and joined where they meet.
+    """The state of one path. It is copied where paths diverge and joined where they merge.
 
-    Its dicts are never changed, only replaced: copies share them, and where two paths still have the same one there is
-    nothing to join.
+    Its dicts are never changed, only replaced: copies share them, and two paths that share a dict need not join
+    it.
     """
 
     __slots__ = ("counts", "made", "objects", "seen", "shared", "variables")
@@ -48,9 +48,9 @@ class Store:
         self.variables: Mapping[tuple[Any, str], Value] = {}
         self.counts: Mapping[Any, Count] = {}  # emissions, by output port or by the generator that yields
         self.objects: Mapping[New, Object] = {}
-        self.shared: frozenset[New] = frozenset()  # made several times, or seen by code that runs later
-        self.seen: frozenset[New] = frozenset()  # code that runs later, or in between, may look at these
-        self.made: frozenset[New] = frozenset()  # since the code began that runs later
+        self.shared: frozenset[New] = frozenset()  # created several times, or visible to code that runs later
+        self.seen: frozenset[New] = frozenset()  # visible to code that runs later, or in between
+        self.made: frozenset[New] = frozenset()  # since the start of the code that runs later
 
     def copy(self) -> Store:
         made = Store()
@@ -68,7 +68,7 @@ class Store:
         )
 
     def leave(self, frame: int) -> None:
-        """A call has ended: its variables, and those of its comprehensions, are gone."""
+        """Remove the variables of a finished call and of its comprehensions."""
         self.variables = {
             key: value
             for key, value in self.variables.items()
@@ -76,7 +76,7 @@ class Store:
         }
 
     def add(self, other: Store) -> None:
-        """Another path leads here."""
+        """Join another path into this one."""
         if self.variables is not other.variables:
             self.variables = _joined(self.variables, other.variables, joined)
         if self.counts is not other.counts:
@@ -95,7 +95,7 @@ class Store:
         self.counts = {**self.counts, key: plus(self.counts.get(key, (0, 0)), count)}
 
     def taken(self, key: Any) -> Count:
-        """What was counted under a key, which is then forgotten."""
+        """Remove the count of a key and return it."""
         found = self.counts.get(key, (0, 0))
         self.counts = {k: count for k, count in self.counts.items() if k != key}
         return found
@@ -106,12 +106,12 @@ class Store:
     def fields(self, item: Item | None) -> Fields | None:
         if not isinstance(item, New) or item not in self.objects:
             return None
-        # Reading a missing field of a dict raises; other objects find something else, such as a class attribute.
+        # Reading a missing field of a dict raises an exception; other objects fall back, say to a class attribute.
         missing = self.objects[item].optional and item.type not in (dict, collections.OrderedDict)
         return None if missing else self.objects[item].fields
 
     def optional(self, item: Item | None) -> frozenset[Any]:
-        """The fields that it may not have."""
+        """The fields that may be missing."""
         return self.objects[item].optional if isinstance(item, New) and item in self.objects else frozenset()
 
     def _set(
@@ -123,7 +123,7 @@ class Store:
         }
 
     def make(self, item: New, length: Count) -> None:
-        """An object is made. A second one of the same site shares what is known with the first."""
+        """Add a new object. A second object of the same site shares the known facts with the first."""
         self.made |= {item}
         if item in self.objects:
             self.shared |= {item}
@@ -132,7 +132,7 @@ class Store:
             self._set(item, length, None)
 
     def set_fields(self, item: New, fields: Fields | None) -> None:
-        """The fields of an object that was just made."""
+        """Set the fields of an object that was just created."""
         new = Object(self.length(item), fields)
         made = _either_object(self.objects[item], new) if item in self.shared and item in self.objects else new
         self._set(item, *made)
@@ -154,13 +154,13 @@ class Store:
             self._set(item, self.length(item), {**fields, name: joined(old, value)}, optional)
 
     def forget(self, item: New, most: int | None = None) -> None:
-        """It may have been changed."""
+        """Forget the length and the fields of an object that may have been changed."""
         if item in self.objects:
             self._set(item, (0, most), None)
             self.shared |= {item}
 
     def loosen(self, item: New, changes: Fields) -> None:
-        """These fields may have been changed, to these values."""
+        """Record that these fields may have been changed, to these values."""
         fields = self.fields(item)
         if fields is None:
             self.forget(item)
@@ -171,7 +171,7 @@ class Store:
         self.shared |= {item}
 
     def take_back(self, before: Store, changed: Iterable[New]) -> None:
-        """After code that runs later: what that code did not make or change is still what it was."""
+        """After code that runs later, restore the objects that it neither created nor changed."""
         still = before.objects.keys() - self.made - set(changed)
         self.objects = {**self.objects, **{item: before.objects[item] for item in still}}
         self.shared = (self.shared - still) | (before.shared & still)
@@ -179,7 +179,7 @@ class Store:
 
 
 def _joined(a: Mapping[K, V], b: Mapping[K, V], both: Callable[[V, V], V]) -> Mapping[K, V]:
-    """Of two paths: what only one of them has stays."""
+    """Join two mappings; entries of only one of them are kept."""
     made = dict(a)
     for key, value in b.items():
         old = made.get(key)
@@ -189,7 +189,7 @@ def _joined(a: Mapping[K, V], b: Mapping[K, V], both: Callable[[V, V], V]) -> Ma
 
 
 def _either_object(a: Object, b: Object) -> Object:
-    """A field that only one of them has stays, as one that may be missing."""
+    """Join two objects; a field of only one of them is kept, as one that may be missing."""
     if a == b:
         return a
     length = either(a.length, b.length)
@@ -200,14 +200,14 @@ def _either_object(a: Object, b: Object) -> Object:
 
 
 def overlaid(base: Fields | None, more: Fields | None, optional: frozenset[Any] = frozenset()) -> Fields | None:
-    """The fields of a dict that gets those of another; `optional`: those that the other may not have."""
+    """The fields of a dict updated with those of another; `optional`: those that the other may lack."""
     if base is None or more is None or not optional <= base.keys():
         return None
     return {**base, **{name: joined(base[name], v) if name in optional else v for name, v in more.items()}}
 
 
 def meet(stores: Iterable[Store | None]) -> Store | None:
-    """Where paths meet; None: no path leads here."""
+    """The store where paths merge; None if none of them is reachable."""
     made: Store | None = None
     for store in stores:
         if store is not None and made is None:
@@ -218,7 +218,7 @@ def meet(stores: Iterable[Store | None]) -> Store | None:
 
 
 def widened(old: Store, new: Store) -> Store:
-    """The state after any number of turns of a loop, from two turns: what they change may be any number."""
+    """The state after any number of loop iterations, from two of them: numbers that change become unknown."""
     made = new.copy()
     made.counts = {key: _wide(old.counts.get(key, (0, 0)), count) for key, count in new.counts.items()}
     made.objects = {

@@ -1,4 +1,4 @@
-"""Whether a value is true."""
+"""Truth tests of values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import ast
 import types
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import BOOL, Bound, Known, Value, classes_of, just, literal
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.python_types import is_built_in
-from thalweg.analysis.program.values import BOOL, Bound, Known, Value, classes_of, just, literal
 
 
 def truth(m: Machine, value: Value, node: ast.AST) -> Value:
-    """Testing objects runs their `__bool__` or `__len__`."""
+    """The truth of a value. Testing objects runs their `__bool__` or `__len__`."""
     one = literal(value)
     if one is not None:
         return just(Known(bool(one.value)))
@@ -26,5 +26,5 @@ def truth(m: Machine, value: Value, node: ast.AST) -> Value:
                     m.call(just(Bound(method, item)), Args(), node)
             native = not live_objects.is_python_class(cls) and not is_built_in(cls)
             if native and not isinstance(item, Known):
-                m.unknown("asks something that cannot be read whether it is true", node, just(item))
+                m.unknown("tests the truth of a value that cannot be analyzed", node, just(item))
     return BOOL

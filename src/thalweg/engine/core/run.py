@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from thalweg.engine.core.stop import Stop
-from thalweg.engine.sinks.console import ConsoleSink
+from thalweg.engine.sinks.console_writer import ConsoleSink
 from thalweg.engine.sinks.live_table import Display, live_display
 from thalweg.engine.sinks.writers import CollectSink, SinkWriter, make_sinks, tuples_of
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport

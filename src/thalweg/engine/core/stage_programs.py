@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.engine.inputs.beacon import BeaconError
+from thalweg.engine.inputs.beacon_reader import BeaconError
 from thalweg.engine.inputs.readers import InputReader, read_piece
 from thalweg.engine.storage.log import Piece
 from thalweg.errors import TupleError, redacted
 from thalweg.runtime.frame import Frame, decode, encode
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.pe import PE
 from thalweg.runtime.pe_counts import Counts
 from thalweg.runtime.program import Failure, Output

@@ -1,4 +1,4 @@
-"""Arrow IPC files, of the file format (by record batch, mapped into memory) and of the stream format."""
+"""Arrow IPC files, in the file format (by record batch, memory-mapped) and in the stream format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.errors import InputError
 from thalweg.runtime.arrow_types import distinct
 
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc", ".arrows")
-_MAGIC = b"ARROW1"  # of the file format; a stream begins with its schema
+_MAGIC = b"ARROW1"  # of the file format; a stream starts with its schema
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def _is_file_format(file: pa.NativeFile) -> bool:
 def count_arrow_rows(path: str) -> int:
     with _opened(path) as file:
         if _is_file_format(file):
-            one = [0] if pa.ipc.open_file(file).schema.names else []  # those of a compressed file are decompressed
+            one = [0] if pa.ipc.open_file(file).schema.names else []  # columns of a compressed file are decompressed
             file.seek(0)
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=one))
             return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
@@ -41,14 +41,14 @@ def count_arrow_rows(path: str) -> int:
 
 
 def read_arrow(path: str, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
-    """Rows start..stop, of these columns as far as they are there: of a file only the record batches they lie in."""
+    """Rows start..stop of these columns, if present. In the file format, only the record batches needed are read."""
     with _opened(path) as file:
         is_file = _is_file_format(file)
         open_ = pa.ipc.open_file if is_file else pa.ipc.open_stream
         schema = open_(file).schema
         file.seek(0)
         fields = [index for index, name in enumerate(schema.names) if name in columns]
-        # To Arrow an empty list means "all of them": then columns that nobody needs are mapped, which costs little.
+        # Arrow takes an empty list as "all fields": then unneeded columns are mapped, which costs little.
         reader = open_(file, options=pa.ipc.IpcReadOptions(included_fields=fields))
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
         parts: list[pa.RecordBatch] = []

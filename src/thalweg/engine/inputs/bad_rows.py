@@ -1,7 +1,7 @@
-"""Which rows of a file are tuples and which are not, judged row by row.
+"""Find the invalid rows of a file, row by row.
 
-A row is judged by all attributes of its type, whether anything reads them or not: otherwise the plan, which decides
-what is read, would decide what is bad.
+A row is checked against all attributes of its type, whether or not they are read: otherwise the plan, which decides
+what is read, would also decide which rows are bad.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg.runtime.columns import Array, Column, from_arrow
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """Rows start..stop of a file are no tuples: one line, or all rows of a part that cannot be read at all."""
+    """Invalid rows start..stop of a file: one line, or all rows of a part that cannot be read."""
 
     start: int
     stop: int
@@ -30,38 +30,38 @@ class Bad:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a file: the rows that are tuples, and the bad ones."""
+class FilePart:
+    """A part of a file: its valid rows and its bad ones."""
 
-    rows: Rows | None
+    rows: ReadableRows | None
     bad: tuple[Bad, ...]
 
 
-class Rows(Protocol):
-    """Rows that could be read, though their values may not fit."""
+class ReadableRows(Protocol):
+    """Rows that could be read, although their values may not fit the type."""
 
     @property
     def at(self) -> Array:
-        """Their numbers in the file."""
+        """The row numbers in the file."""
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
-        """An attribute of some of them; Misfit where a value does not fit."""
+        """An attribute of rows start..stop; raises Misfit if a value does not fit."""
 
     def nulls(self, name: str) -> Array:
-        """Which of them have no value of this attribute."""
+        """A mask of the rows without a value for this attribute."""
 
-    def take(self, kept: Array) -> Rows: ...
+    def take(self, kept: Array) -> ReadableRows: ...
 
     def text(self, index: int) -> str:
-        """One of them as a user would find it in the file."""
+        """A row as the user finds it in the file."""
 
     def place(self, index: int) -> str:
-        """Where in the file, in words that go before a reason."""
+        """The place of a row in the file, as a prefix of a reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The records of a text file as they stand there, by row, with the numbers of their lines."""
+class TextRecords:
+    """The raw records of a text file, by row, with their line numbers."""
 
     texts: Sequence[bytes]
     numbers: Sequence[int]
@@ -79,12 +79,12 @@ class TableRows:
 
     table: pa.Table
     at: Array
-    lines: Lines | None = None
+    lines: TextRecords | None = None
     csv: bool = False
 
     def _all(self, name: str, kind: AttributeType) -> pa.ChunkedArray:
         if self.table.column_names.count(name) != 1:
-            there = ", ".join(self.table.column_names) or "none of these"
+            there = ", ".join(self.table.column_names) or "none of the required columns"
             raise Misfit(str(kind), f"a file with {there}", whole=True)
         return self.table.column(name)
 
@@ -115,17 +115,17 @@ class TableRows:
 def _shown(column: pa.ChunkedArray, index: int) -> str:
     try:
         return repr(column[index].as_py())
-    except (ValueError, OverflowError, pa.ArrowException):  # a date of the year 30000 has no Python value
+    except (ValueError, OverflowError, pa.ArrowException):  # a date in the year 30000 has no Python value
         return f"<{column.type}>"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonRows:
-    """Objects of JSON lines, parsed by Python."""
+    """The objects of JSON lines, parsed by Python."""
 
     rows: Sequence[Mapping[str, Any]]
     at: Array
-    lines: Lines
+    lines: TextRecords
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
         return json_column(self.rows[start:stop], name, kind, int(self.at[start]) if start < stop else 0)
@@ -143,8 +143,8 @@ class JsonRows:
         return self.lines.place(int(self.at[index]))
 
 
-def whole_misfit(rows: Rows, tuple_type: TupleType) -> str | None:
-    """Why none of the rows can be a tuple: an attribute is not there, or its column has another type."""
+def whole_misfit(rows: ReadableRows, tuple_type: TupleType) -> str | None:
+    """The reason why no row can be valid: an attribute is missing, or its column has the wrong type. Otherwise None."""
     for name, kind in tuple_type.attributes:
         try:
             rows.column(name, kind, 0, 0)
@@ -153,15 +153,15 @@ def whole_misfit(rows: Rows, tuple_type: TupleType) -> str | None:
     return None
 
 
-def unreadable(start: int, stop: int, reason: str, text: str = "") -> Part:
-    return Part(None, (Bad(start, stop, text, reason),))
+def unreadable(start: int, stop: int, reason: str, text: str = "") -> FilePart:
+    return FilePart(None, (Bad(start, stop, text, reason),))
 
 
-def judged(rows: Rows, bad: Sequence[Bad], tuple_type: TupleType) -> Part:
-    """The rows that are tuples; the others beside those that could not even be read."""
+def judged(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) -> FilePart:
+    """The valid rows; the invalid ones in addition to those that could not be read."""
     reasons: dict[int, str] = {}
     left = np.ones(len(rows.at), np.bool_)
-    for name, kind in tuple_type.attributes:  # first the commonest: so many may be missing that a search would be slow
+    for name, kind in tuple_type.attributes:  # the most common fault first: bisection is slow if many are missing
         if not kind.optional:
             for index in np.flatnonzero(rows.nulls(name) & left).tolist():
                 reasons[index] = f"{name}: expected {kind} in every row, found nothing"
@@ -176,7 +176,7 @@ def judged(rows: Rows, bad: Sequence[Bad], tuple_type: TupleType) -> Part:
         Bad(int(rows.at[i]), int(rows.at[i]) + 1, rows.text(i), rows.place(i) + reasons[i]) for i in sorted(reasons)
     ]
     together = sorted([*bad, *misfits], key=lambda one: one.start)
-    return Part(rows.take(np.flatnonzero(left)) if misfits else rows, tuple(together))
+    return FilePart(rows.take(np.flatnonzero(left)) if misfits else rows, tuple(together))
 
 
 def _reason(name: str, misfit: Misfit) -> str:
@@ -184,7 +184,7 @@ def _reason(name: str, misfit: Misfit) -> str:
 
 
 def _misfits(count: int, make: Callable[[int, int], object]) -> Iterator[tuple[int, Misfit]]:
-    """Where one value alone does not fit, found by halving."""
+    """The single values that do not fit, found by bisection."""
     spans = [(0, count)] if count else []
     while spans:
         start, stop = spans.pop()

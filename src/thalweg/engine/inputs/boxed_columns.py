@@ -14,13 +14,13 @@ from thalweg.runtime.columns import Array, Column, from_values, objects
 
 
 def json_column(rows: Sequence[Mapping[str, Any]], name: str, kind: AttributeType, first: int) -> Column:
-    """One attribute of parsed JSON lines; `first` is the number of the first of these rows."""
+    """One attribute of parsed JSON lines; `first` is the number of the first row."""
     values = (row.get(name) for row in rows)
     return from_values(_converted(values, lambda value: from_json(value, kind, name), first), kind)
 
 
 def boxed_column(column: pa.ChunkedArray, kind: AttributeType, first: int, *, text: bool) -> Array:
-    """An Arrow column as Python values; with `text`, from a file in which everything is text."""
+    """An Arrow column as Python values; `text`: from a file in which every value is text."""
     if text and kind.required in TO_TEXT:
         return objects(_converted(column.to_pylist(), lambda field: from_text(field, kind), first))
     try:

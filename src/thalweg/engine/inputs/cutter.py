@@ -1,4 +1,4 @@
-"""The epoch cutter: decides which tuples the next epoch takes, and says so in the input log before anybody uses it."""
+"""The epoch cutter: chooses the tuples of the next epoch, and records them in the input log before they are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POLL_S = 0.02
 
 
 class EpochCutter:
-    """Appends epochs to the input log: looks what each source has, takes it in order, cuts at a number of tuples."""
+    """Appends epochs to the input log: polls each source, takes its tuples in order, cuts at a number of tuples."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class EpochCutter:
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next look: a source that says itself when it ends is looked at often."""
+        """The time to wait before the next poll: a source that reports its own end is polled often."""
         return min(_POLL_S, self.interval_s) if self._may_come else self.interval_s
 
     @property
@@ -51,8 +51,8 @@ class EpochCutter:
         return any(s.open for s in self.splits.values())
 
     def _look(self) -> None:
-        """See what is new. Folders are listed once per interval beside a source that is looked at more often; when all
-        such sources have ended, they are listed behind that: what was there before is in the run."""
+        """Poll for new tuples. If some source is polled more often, folders are still listed only once per interval.
+        When all such sources have ended, folders are listed once more: files that exist by then are part of the run."""
         looked = [s for s in self.splits.values() if s.open]
         for splits in looked:
             splits.look()
@@ -63,19 +63,19 @@ class EpochCutter:
                 splits.look()
 
     def next_epoch(self, *, closing: bool, idle: bool = False) -> Epoch | None:
-        """The next epoch, logged. None: nothing new yet; or, when closing, the final epoch was cut before.
+        """Cut and log the next epoch. None: nothing new yet; or, when closing, the final epoch was cut before.
 
-        `idle`: an epoch also when nothing is new, without tuples: for what was fed back, and for tests.
+        `idle`: cut an epoch without tuples if nothing is new: for tuples that were fed back, and for tests.
         """
         if self.ended:
             return None
         everything = list(self.splits.values())
         self._look()
-        # At least one tuple of each source, or a small limit would starve the later ones.
+        # At least one tuple of each source, or a small limit would starve later sources.
         share = max(1, self.max_tuples // len(everything))
         if closing and any(s.open and s.patient and s.backlog() < share for s in everything):
             return None
-        # Asked before the take: an end that is seen only afterwards may have come with more tuples.
+        # Checked before taking: an end that is seen only afterwards may come with more tuples.
         may_come = self._may_come
         chunks = tuple(c for splits in everything for c in splits.take(share))
         if not chunks and not idle and (may_come or not closing):

@@ -7,21 +7,21 @@ from itertools import islice
 from typing import Any
 
 from thalweg.errors import InputError, TupleError
-from thalweg.ir.endpoints import Rows
+from thalweg.ir.endpoints import FeederTarget
 from thalweg.ir.operators import Source
 from thalweg.ir.user_tracebacks import raised_in
 from thalweg.ir.user_tuples import unpack
 
 
-def feed_items(source: Source, items: Any, out: Rows, limit: int | None = None) -> None:
-    """All items behind those that an earlier run spooled; of an endless iterable a limit is wise."""
+def feed_items(source: Source, items: Any, out: FeederTarget, limit: int | None = None) -> None:
+    """Feed the items after those that an earlier run spooled. An endless iterable should have a limit."""
     before, count = out.tuples, 0
     for count, item in enumerate(islice(_items(source, items), limit), 1):
         if count <= before:
             continue
         try:
             values = unpack(item, source.outputs[0])
-        except Exception as error:  # an item may be any object, and do anything when looked at
+        except Exception as error:  # an item may be any object, and accessing it may raise anything
             raise _failure(source, error, f"item {count - 1}: {item!r}") from error
         out.add(values)
     if count < before:
@@ -29,14 +29,14 @@ def feed_items(source: Source, items: Any, out: Rows, limit: int | None = None) 
             "the iterable is shorter than it was",
             operator=source.name,
             where=source.where,
-            expected=f"at least the {before} items that were taken of it before",
+            expected=f"at least the {before} items that were read before",
             found=f"{count} items",
-            hint="after a restart it must yield the same items again: they are counted to find the next one",
+            hint="after a restart it must yield the same items again: they are counted to find the next new one",
         )
 
 
 def _items(source: Source, items: Any) -> Iterator[Any]:
-    """The items; whatever the user's code raises is told with the number of the item."""
+    """The items; an exception of user code is reported with the number of the item."""
     number = 0
     try:
         for item in items if isinstance(items, Iterable) else items():

@@ -1,7 +1,7 @@
-"""Loops: what an epoch feeds back is kept until the next epoch has taken it.
+"""Loops: the tuples that an epoch feeds back are kept until the next epoch has taken them.
 
-It is no part of the input log, because it follows from the log. Each epoch's is one file in the checkpoint, written
-with the sinks, before the epoch is committed.
+They are not part of the input log, because they follow from the log. Each epoch writes one file into the checkpoint,
+together with the sinks, before it is committed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.runtime.frame import Frame, decode, encode
 
-_KEPT = 2  # the epoch that is at work reads its predecessor's, also when it is run again
+_KEPT = 2  # a running epoch reads its predecessor's file, also when it is run again
 _ROUNDS = 10_000
 
 
@@ -35,7 +35,7 @@ class FeedSink:
         return self.folder / f"{epoch:010d}"
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """It lies in the checkpoint, which belongs to this run."""
+        """Nothing to claim: the files are in the checkpoint, which belongs to this run."""
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
         if frame is None or final:
@@ -46,7 +46,7 @@ class FeedSink:
         return 0 if frame is None else len(frame)
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """It is on its way back."""
+        """Nothing to show: the tuples are fed back."""
 
     def read(self, epoch: int) -> Frame | None:
         file = self._file(epoch)
@@ -54,25 +54,25 @@ class FeedSink:
 
 
 def stored_feedback(folder: Path, loops: Iterable[str], epoch: int) -> dict[str, Frame]:
-    """What this epoch fed back, by feedback operator."""
+    """The tuples that this epoch fed back, by feedback operator."""
     found = {loop: FeedSink.of(folder, loop).read(epoch) for loop in loops}
     return {loop: frame for loop, frame in found.items() if frame is not None}
 
 
 def fed_back(graph: LogicalGraph, found: Mapping[str, Frame | None]) -> dict[str, Frame]:
-    """The same, from what the sinks of an epoch got."""
+    """The same, from the frames that the sinks of an epoch received."""
     feeds = {loop: found[sink.name] for sink in graph.sinks if (loop := sink.endpoint.feeds) is not None}
     made = {loop.name: feeds.get(loop.name) for loop in graph.loops}
     return {loop: frame for loop, frame in made.items() if frame is not None}
 
 
 def until_nothing_is_fed(log: Iterable[Epoch], pending: Callable[[], bool]) -> Iterator[Epoch]:
-    """The log, with epochs for what is still fed back before its final one. A run's own log has them already."""
+    """The log, with epochs for pending feedback inserted before the final one. The log of a run already has them."""
     for epoch in log:
         rounds = 0
         while epoch.final and pending():
             if rounds == _ROUNDS:
-                raise PlanError(f"a loop does not come to an end: {_ROUNDS} epochs fed something back")
+                raise PlanError(f"a loop does not terminate: {_ROUNDS} consecutive epochs fed tuples back")
             rounds += 1
             yield Epoch(epoch.number, (), base=epoch.base)
         yield epoch

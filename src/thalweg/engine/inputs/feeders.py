@@ -1,7 +1,7 @@
-"""Feeders: threads of the driver that put what a source says into its spool.
+"""Feeders: threads of the driver that write a source's tuples into its spool.
 
-A feeder runs ahead of the epochs by a bounded number of tuples: it reads in the input log how far they are. When a run
-is left, its feeders stop; what they had not spooled they have not taken.
+A feeder runs ahead of the epochs by a bounded number of tuples: it reads their progress from the input log. When a run
+stops, its feeders stop; tuples that are not spooled by then count as not taken.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _FLUSH_S, _POLL_S, _GRACE_S = 0.1, 0.02, 0.5
 
 
 class Stopped(Exception):
-    """The run is being left: control flow of a feeder."""
+    """The run is stopping: control flow of a feeder."""
 
 
 class SpoolWriter:
-    """Appends to a spool: a file when enough tuples are there, or when the flusher finds some that waited."""
+    """Appends to a spool: writes a file when enough tuples are buffered, or when the flusher finds waiting tuples."""
 
     def __init__(
         self, source: Source, spool: Spool, room: Callable[[int], bool], rows_per_file: int = ROWS_PER_FILE
@@ -63,7 +63,7 @@ class SpoolWriter:
 
     def _write(self) -> None:
         if self._broken is not None:
-            raise self._broken  # what comes behind a hole must not be written
+            raise self._broken  # nothing may be written after a gap
         if not self._rows or self.stopped.is_set():
             return
         try:
@@ -76,7 +76,7 @@ class SpoolWriter:
         self._rows, self._grown = [], True
 
     def end(self, error: ThalwegError | None = None) -> None:
-        """Say in the spool that nothing comes any more, and why; if even that fails, keep the reason for `failure`."""
+        """Mark the end of the spool, with its error if any. If that fails too, keep the error in `failure`."""
         with self._lock:
             self._check()
             try:
@@ -98,7 +98,7 @@ class SpoolWriter:
         self._check()
 
     def stop(self) -> None:
-        """Afterwards nothing is written any more, whatever a thread that hangs in user code still does."""
+        """Write nothing from now on, even if a thread that hangs in user code continues later."""
         with self._lock:
             self.stopped.set()
 
@@ -108,7 +108,7 @@ class SpoolWriter:
 
 
 class _Taken:
-    """How many tuples of a source the input log has taken."""
+    """The number of tuples of a source that epochs in the input log took."""
 
     def __init__(self, log: InputLog, source: str) -> None:
         self.log, self.source, self.number, self.tuples = log, source, 0, 0
@@ -121,16 +121,16 @@ class _Taken:
 
 
 def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
-    """Until the source ends, fails or the run is left."""
+    """Feed until the source ends or fails, or the run stops."""
     try:
         if not isinstance(source.endpoint, FedByDriver):
-            raise InternalError(f"{source.name} needs no spool")
+            raise InternalError(f"{source.name} does not need a spool")
         source.endpoint.feed(source, out, follow=follow)
     except Stopped:
         return
     except ThalwegError as error:
         _end(out, error)
-    except Exception as error:  # a bug of ours must not leave the run waiting for ever
+    except Exception as error:  # a bug in Thalweg must not leave the run waiting forever
         _end(out, InternalError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where))
     else:
         _end(out, None)
@@ -147,7 +147,7 @@ def feeding(
 ) -> Iterator[Callable[[], None]]:
     """Feed the spools of these sources while the block runs.
 
-    Gives a function to be called now and then: it raises what a feeder could not even write into its spool.
+    Yields a function to call from time to time: it raises an error that a feeder could not write into its spool.
     """
     wanted = [] if checkpoint.log.has_end else [s for s in sources if _is_to_feed(s, checkpoint)]
     writers = [
@@ -170,13 +170,13 @@ def feeding(
 
 
 def _is_to_feed(source: Source, checkpoint: Checkpoint) -> bool:
-    """A source that has ended is not asked again; one that failed is."""
+    """A source that has ended is not read again; a source that failed is."""
     end = Spool.of(checkpoint.spools, source.name).end()
     return isinstance(source.endpoint, FedByDriver) and (end is None or end.error is not None)
 
 
 def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
-    """A whole epoch may wait while another is at work; more would only fill the disk."""
+    """One full epoch may wait while another is running; more would only fill the disk."""
     taken = _Taken(log, source)
     return lambda spooled: spooled - taken() < 2 * max_tuples
 
@@ -200,7 +200,7 @@ def _flush(writers: Sequence[SpoolWriter]) -> None:
 def spool_items(
     sources: Sequence[Source], spools: Path, limit: int | None = None, rows_per_file: int = ROWS_PER_FILE
 ) -> None:
-    """Spool what must be spooled of these sources here and now, at most so many tuples of each: for a sample."""
+    """Spool the sources that need it in the calling thread, at most `limit` tuples of each: for a sample."""
     for source in sources:
         if isinstance(source.endpoint, FedByDriver) and not source.endpoint.no_sample:
             out = SpoolWriter(source, Spool.of(spools, source.name), lambda spooled: True, rows_per_file)

@@ -1,4 +1,4 @@
-"""A file that the input log names must stay as it was."""
+"""Check that a file in the input log has not changed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def changed(known: Chunk, size: int, modified_ns: int) -> InputError:
         f"{known.path} changed after it was taken",
         expected=f"{known.size} bytes, modified at {_shown(known.modified_ns)}",
         found=f"{size} bytes, modified at {_shown(modified_ns)}",
-        hint="put the file back as it was, or start anew with another checkpoint; new data belongs into new files",
+        hint="restore the file as it was, or start over with a new checkpoint; write new data to new files",
     )
 
 
 def _shown(modified_ns: int) -> str:
-    """To the nanosecond: a file may be written again within a second."""
+    """The time to the nanosecond: a file may be written again within a second."""
     when = dt.datetime.fromtimestamp(modified_ns // 1_000_000_000)
     return f"{when}.{modified_ns % 1_000_000_000:09d}"
 
@@ -30,7 +30,7 @@ def check_unchanged(chunk: Chunk) -> None:
         stat = os.stat(chunk.path)
     except FileNotFoundError:
         raise InputError(
-            f"{chunk.path} has vanished before it was wholly processed",
+            f"{chunk.path} disappeared before it was fully processed",
             expected=f"a file of {chunk.size} bytes, rows {chunk.start} to {chunk.stop} of it",
             hint="put the file back and start again; nothing was lost",
         ) from None

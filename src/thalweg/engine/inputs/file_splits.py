@@ -38,12 +38,12 @@ SUFFIXES = {
     "jsonl": (".jsonl", ".ndjson", ".json"),
     "arrow": ARROW_SUFFIXES,
 }
-STORED = {b"thalweg": b"stored"}  # marks a column of pickled values, in files that nobody but Thalweg writes
+STORED = {b"thalweg": b"stored"}  # marks a column of pickled values, in files that only Thalweg writes
 
 
 class Pending:
-    """What of one source waits for an epoch: splits in order, the first of them perhaps begun. There may be very many:
-    none of this but `take` goes through them."""
+    """The splits of one source that wait for an epoch, in order; the first may be partly taken. There may be very many,
+    so only `take` iterates over them."""
 
     def __init__(self) -> None:
         self._chunks: OrderedDict[str, Chunk] = OrderedDict()  # by path
@@ -54,7 +54,7 @@ class Pending:
         self.tuples += chunk.stop - chunk.start
 
     def took(self, chunk: Chunk) -> None:
-        """An epoch took this: what is left of its split stays."""
+        """An epoch took this chunk: the rest of its split stays."""
         waited = self._chunks.pop(chunk.path, None)
         if waited is not None:
             self.tuples -= waited.stop - waited.start
@@ -72,15 +72,15 @@ class Pending:
 
 
 class FileSplits:
-    """A source's files: a folder is listed again and again, its files are taken in order of name."""
+    """A source's files: a folder is listed repeatedly, and its files are taken in order of name."""
 
     patient = False
-    open = False  # what is not there now is somebody's future run
+    open = False  # files that do not exist yet belong to a later run
 
     def __init__(self, source: Source, path: str, format: str, *, may_be_missing: bool = False) -> None:
         self.source, self.root, self.format = source, Path(path).absolute(), format
-        self.may_be_missing = may_be_missing  # as long as nobody has written there
-        self.known: dict[str, Chunk] = {}  # by path, as last taken, or as it was found
+        self.may_be_missing = may_be_missing  # as long as no file was written there
+        self.known: dict[str, Chunk] = {}  # by path, as last taken, or as found
         self.pending = Pending()
 
     def took(self, chunk: Chunk) -> None:
@@ -106,7 +106,7 @@ class FileSplits:
                 self.pending.add(chunk)
 
     def _files(self) -> list[tuple[str, int, int]]:
-        """Path, size and time of change of each."""
+        """Path, size and modification time of each file."""
         root = self.root
         if root.is_file():
             found = [root]
@@ -126,7 +126,7 @@ class FileSplits:
         return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
 
     def _count(self, path: str) -> int | None:
-        """None: it was deleted since the folder was listed, and is as good as never there."""
+        """None: the file was deleted since the folder was listed, and is ignored."""
         try:
             if self.source.on_error == "fail":
                 return _count_rows(path, self.format)
@@ -150,7 +150,7 @@ def _listed(source: Source, root: Path) -> list[Path]:
 
 
 def _stat(file: Path) -> os.stat_result | None:
-    """None: somebody deleted it since the folder was listed. Whether that matters is seen when it is to be read."""
+    """None: the file was deleted since the folder was listed. If it is needed, reading it fails later."""
     try:
         return file.stat()
     except FileNotFoundError:
@@ -172,7 +172,7 @@ _last_text: dict[tuple[object, ...], Any] = {}
 
 
 def _once(chunk: Chunk, form: object, read: Callable[[], T]) -> T:
-    """What a text file holds: it must be read as a whole, so it stays at hand for the piece that goes on with it."""
+    """The content of a text file. Such a file can only be read completely, so it is cached for the next piece of it."""
     asked = (chunk.path, chunk.size, chunk.modified_ns, form)
     found: T = _last_text[asked] if asked in _last_text else read()
     _last_text.clear()
@@ -182,15 +182,15 @@ def _once(chunk: Chunk, form: object, read: Callable[[], T]) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class FileReader:
     """Reads the live attributes of one source's files."""
 
     source: str
     format: str
     tuple_type: TupleType
     columns: tuple[str, ...]
-    spooled: bool = False  # files that Thalweg wrote itself
-    wanted: Expr | None = None  # what is not so may be left out
+    spooled: bool = False  # files written by Thalweg
+    wanted: Expr | None = None  # rows for which this is false may be skipped
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
@@ -202,7 +202,7 @@ class Reader:
             yield whole.window(start, min(start + frame_rows, len(whole)))
 
     def _columns(self, chunk: Chunk) -> tuple[dict[str, Column], Array | None]:
-        """The chunk's columns, and which of its rows they are; None: all."""
+        """The chunk's columns, and the offsets of their rows in the chunk; None: all rows."""
         kinds = dict(self.tuple_type.attributes)
         parsed = self.format == "jsonl" and any(kind.boxed for kind in kinds.values())
         table, at = (None, None) if parsed else self._table(chunk)
@@ -226,7 +226,7 @@ class Reader:
         return columns, at
 
     def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
-        """Parsed by Python: Arrow's reader knows neither base64 nor the exact digits of a Decimal."""
+        """Parsed by Python: Arrow's reader supports neither base64 nor the exact digits of a Decimal."""
         try:
             return _once(chunk, "json rows", lambda: json_rows(chunk.path))[chunk.start : chunk.stop]
         except (ValueError, OSError) as error:
@@ -235,7 +235,7 @@ class Reader:
     def _present(self, table: pa.Table, name: str, kind: AttributeType, chunk: Chunk) -> pa.ChunkedArray:
         if name not in table.column_names:
             raise self._misfit(
-                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of these'}"
+                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of the required columns'}"
             )
         return table.column(name)
 
@@ -252,7 +252,7 @@ class Reader:
                     operator=self.source,
                     expected=f"rows of {wanted}",
                     found=error.found,
-                    hint='tw.files(…, on_error="skip") leaves such rows out, "dead_letter" keeps them aside',
+                    hint='tw.files(…, on_error="skip") skips such rows, "dead_letter" sends them to a separate stream',
                 ) from None
             if len(table) != chunk.rows:
                 found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"

@@ -1,4 +1,4 @@
-"""Parquet files: only the row groups that are asked for, and of those only the ones that hold something wanted."""
+"""Parquet files: read only the requested row groups that may contain wanted rows."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from thalweg.engine.storage.log import Chunk
 from thalweg.ir.expr import Expr
 from thalweg.ir.types import FLOAT, INT, STR, TupleType
 
-# One decoded row group stays at hand for the next epoch.
+# One decoded row group is cached for the next epoch.
 _last_group: dict[tuple[str, int, int, int, tuple[str, ...]], pa.Table] = {}
 
-# Types whose statistics are what they seem: as they are stored, without a scale, a unit or a sign to think of.
+# Types whose statistics can be used as stored, without a scale, a unit or a sign to account for.
 _PLAIN = {INT: pa.types.is_signed_integer, FLOAT: pa.types.is_float64, STR: pa.types.is_string}
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """The rows that were read, and where they lie in the chunk; None: all of it."""
+class RowGroups:
+    """The rows that were read, and their offsets in the chunk; None: all of its rows."""
 
     table: pa.Table
     at: npt.NDArray[np.int64] | None
 
 
-def read_groups(chunk: Chunk, columns: tuple[str, ...], tuple_type: TupleType, wanted: Expr | None) -> Groups:
+def read_groups(chunk: Chunk, columns: tuple[str, ...], tuple_type: TupleType, wanted: Expr | None) -> RowGroups:
     metadata = pq.read_metadata(chunk.path, memory_map=True)
-    present = set(metadata.schema.to_arrow_schema().names)  # `read_dictionary` takes no name that is not there
+    present = set(metadata.schema.to_arrow_schema().names)  # `read_dictionary` fails for missing names
     strings = [n for n in columns if n in present and tuple_type.get(n) is STR]
     parts: list[pa.Table] = []
     at: list[npt.NDArray[np.int64]] = []
@@ -46,13 +46,13 @@ def read_groups(chunk: Chunk, columns: tuple[str, ...], tuple_type: TupleType, w
             at.append(np.arange(first - chunk.start, last - chunk.start))
         if not parts:
             schema = pa.schema([file.schema_arrow.field(n) for n in columns if n in present])
-            return Groups(schema.empty_table(), np.zeros(0, np.int64))
+            return RowGroups(schema.empty_table(), np.zeros(0, np.int64))
     rows = np.concatenate(at)
-    return Groups(pa.concat_tables(parts), None if len(rows) == chunk.stop - chunk.start else rows)
+    return RowGroups(pa.concat_tables(parts), None if len(rows) == chunk.stop - chunk.start else rows)
 
 
 def _touched(metadata: pq.FileMetaData, chunk: Chunk) -> Iterator[tuple[int, int, int, int]]:
-    """The row groups with rows of the chunk: number, first row, and which of its rows are the chunk's."""
+    """The row groups with rows of the chunk: number, first row of the group, first and last row in the chunk."""
     start = 0
     for group in range(metadata.num_row_groups):
         stop = start + metadata.row_group(group).num_rows
@@ -63,8 +63,8 @@ def _touched(metadata: pq.FileMetaData, chunk: Chunk) -> Iterator[tuple[int, int
 
 
 def _row_group(file: pq.ParquetFile, chunk: Chunk, group: int, columns: list[str], *, keep: bool) -> pa.Table:
-    """A decoded row group. One that the next epoch will go on with stays at hand: decoding it again for each of many
-    small epochs would cost more than all the rest."""
+    """A decoded row group. If the next epoch continues with it, it is cached: decoding it again for each of many small
+    epochs would dominate the cost."""
     asked = (chunk.path, chunk.size, chunk.modified_ns, group, tuple(columns))
     if asked in _last_group:
         return _last_group[asked]
@@ -82,7 +82,7 @@ def _unwanted(file: pq.ParquetFile, group: int, columns: tuple[str, ...], tuple_
 
 
 def _bounds(file: pq.ParquetFile, group: int, columns: tuple[str, ...], tuple_type: TupleType) -> Bounds | None:
-    """None: an attribute has nulls, which must be reported, or a type of which statistics do not say enough."""
+    """None: an attribute has nulls, which must be reported, or a type whose statistics are not sufficient."""
     metadata, schema = file.metadata.row_group(group), file.schema_arrow
     by_path = {metadata.column(i).path_in_schema: metadata.column(i) for i in range(metadata.num_columns)}
     found: dict[str, tuple[object, object]] = {}

@@ -1,4 +1,4 @@
-"""What an engine asks of a source: what is there (`Splits`), and its tuples (`InputReader`)."""
+"""The interface of a source: its available input (`Splits`) and its tuples (`InputReader`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from thalweg.engine.inputs.file_splits import Reader
+from thalweg.engine.inputs.file_splits import FileReader
 from thalweg.engine.inputs.spool import Spool, SpoolSplits
-from thalweg.engine.inputs.tolerant_files import Found, TolerantReader
+from thalweg.engine.inputs.tolerant_files import PieceContent, TolerantReader
 from thalweg.engine.storage.log import Chunk, Piece
 from thalweg.errors import InternalError
 from thalweg.ir.endpoints import FedByDriver, ReadAgain
@@ -20,31 +20,31 @@ from thalweg.runtime.frame import Frame
 
 
 class Splits(Protocol):
-    """What one source has, as the cutter sees it."""
+    """The available input of one source, for the cutter."""
 
     @property
     def patient(self) -> bool:
-        """Whether a cut of a run that nobody follows waits for a whole share: then cuts do not depend on time."""
+        """Whether a cut waits for a full share in a run without --follow: then cuts do not depend on time."""
 
     @property
     def open(self) -> bool:
-        """Whether more may come by itself, so that a run that nobody follows must not end yet."""
+        """Whether more input may arrive by itself, so that a run without --follow must not end yet."""
 
     def look(self) -> None:
-        """Find what is new."""
+        """Find new input."""
 
     def take(self, limit: int) -> Iterable[Chunk]:
-        """The next tuples, in order; nothing is taken before `took` says so."""
+        """The next tuples, in order; they count as taken only after `took`."""
 
     def took(self, chunk: Chunk) -> None:
-        """This is in the log, now or since an earlier run."""
+        """Record that this chunk is in the log, now or since an earlier run."""
 
     def backlog(self) -> int:
-        """How many tuples wait."""
+        """The number of waiting tuples."""
 
 
 class InputReader(Protocol):
-    """Reads the live attributes of one source, in whatever process."""
+    """Reads the live attributes of one source, in any process."""
 
     @property
     def tuple_type(self) -> TupleType: ...
@@ -53,11 +53,11 @@ class InputReader(Protocol):
         """The piece's tuples with their positions, in frames of at most `frame_rows`."""
 
 
-def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[Found]:
-    """The piece's tuples, and what a reader that tolerates bad rows says beside them."""
+def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[PieceContent]:
+    """The piece's tuples, and the bad rows that a tolerant reader reports in addition."""
     if isinstance(reader, TolerantReader):
         return reader.read(piece, frame_rows)
-    return (Found(tuples=frame) for frame in reader.frames(piece, frame_rows))
+    return (PieceContent(tuples=frame) for frame in reader.frames(piece, frame_rows))
 
 
 def make_splits(source: Source, spools: Path | None) -> Splits:
@@ -66,12 +66,12 @@ def make_splits(source: Source, spools: Path | None) -> Splits:
         found: Splits = endpoint.splits(source)
         return found
     if spools is None:
-        raise InternalError(f"no place for the spool of {source.name}")
+        raise InternalError(f"no folder for the spool of {source.name}")
     patient = not isinstance(endpoint, FedByDriver) or endpoint.patient
     return SpoolSplits(source, Spool.of(spools, source.name), patient=patient)
 
 
-# Of a stream: what an operator needs of its tuples, where others may be left out.
+# The predicate of a stream's tuples that operators need; None: all of them.
 Wanted = Callable[[LogicalGraph, StreamRef], Expr | None]
 
 
@@ -87,7 +87,7 @@ def _reader(source: Source, columns: tuple[str, ...], wanted: Expr | None) -> In
     if isinstance(endpoint, ReadAgain):
         found: InputReader = endpoint.reader(source, columns, wanted)
         return found
-    # A chunk names its file itself. Rows that Spark gave are in Arrow's own types, so that no value is pickled on its
-    # way; what Thalweg stored itself is as columns carry it.
+    # A chunk names its own file. Rows from Spark are in Arrow's types, so that no value is pickled on the way; files
+    # written by Thalweg store values as columns hold them.
     spooled = isinstance(endpoint, FedByDriver)
-    return Reader(source.name, "arrow", source.outputs[0], columns, spooled=spooled)
+    return FileReader(source.name, "arrow", source.outputs[0], columns, spooled=spooled)

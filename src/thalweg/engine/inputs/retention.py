@@ -1,6 +1,6 @@
-"""Retention: spooled files that only old epochs took are deleted, if the user says how many epochs to keep.
+"""Retention: delete spooled files that only old epochs took, if the user sets how many epochs to keep.
 
-Without a word all of them stay, and the log can be replayed from its start.
+By default all files are kept, and the log can be replayed from its start.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.ir.endpoints import SPOOLED
 from thalweg.ir.operators import Source
 
-_AT_ONCE = 16  # files: each deletion is first written down, and that is forced to disk
+_AT_ONCE = 16  # files: each deletion is recorded first, which forces a write to disk
 
 
 class Retention:
-    """For the process that owns the checkpoint."""
+    """Deletes spooled files; only for the process that owns the checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint, sources: Sequence[Source], keep: int | None) -> None:
         spooled = [s.name for s in sources if isinstance(s.endpoint, SPOOLED)]
         self.log, self.keep = checkpoint.log, keep
         self.spools = {name: Spool.of(checkpoint.spools, name) for name in spooled} if keep else {}
-        self.unneeded = dict.fromkeys(self.spools, 0)  # by source: files below this number
-        self.number = 0  # the first epoch that was not looked at
+        self.unneeded = dict.fromkeys(self.spools, 0)  # by source: files below this number can be deleted
+        self.number = 0  # the first epoch that was not examined
 
     def committed(self, epoch: int) -> None:
-        """All epochs before this one are committed, and this one is written: none before the last `keep` runs again."""
+        """Earlier epochs are committed, and this one is written: only the last `keep` epochs may run again."""
         if not self.spools:
             return
         assert self.keep is not None

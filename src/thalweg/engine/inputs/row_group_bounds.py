@@ -1,4 +1,4 @@
-"""What a predicate can be, given the least and the greatest value of each attribute: the statistics of a row group."""
+"""The possible values of a predicate, given the minimum and maximum of each attribute in a row group."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from thalweg.ir.expr import Apply, Attr, Const, Expr
 from thalweg.ir.types import FLOAT, INT, STR
 
-Bounds = Mapping[str, tuple[Any, Any]]  # attributes that are missing here may be anything
+Bounds = Mapping[str, tuple[Any, Any]]  # attributes that are missing here may have any value
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def may_be(expr: Expr, truth: bool, bounds: Bounds) -> bool:
-    """Whether some tuple within the bounds could give this truth. When in doubt, yes."""
+    """Whether the predicate may have this truth value for a tuple within the bounds. When in doubt, yes."""
     match expr:
         case Const(bool() as value):
             return value is truth
@@ -36,7 +36,7 @@ def _compared(op: str, attribute: Attr, constant: Const, truth: bool, bounds: Bo
     if attribute.name not in bounds or attribute.type is not constant.type or attribute.type not in (INT, FLOAT, STR):
         return True
     if attribute.type is FLOAT and truth is (op == "!="):
-        return True  # a NaN, of which statistics say nothing
+        return True  # a NaN, which statistics do not cover
     least, greatest = bounds[attribute.name]
     value = constant.value
     match op if truth else _OPPOSITE[op]:
@@ -50,5 +50,5 @@ def _compared(op: str, attribute: Attr, constant: Const, truth: bool, bounds: Bo
             return bool(greatest >= value)
         case "==":
             return bool(least <= value <= greatest)
-        case _:  # a long text's bounds may be cut off: they are bounds, but maybe nobody's value
+        case _:  # bounds of long texts may be truncated: valid bounds, but not necessarily values of any row
             return attribute.type is STR or not least == value == greatest

@@ -8,7 +8,7 @@ from thalweg.ir.operators import Sink, Source
 
 
 def check_without_spark(graph: LogicalGraph) -> None:
-    """Refuse what needs a connector of Spark's."""
+    """Reject endpoints that need a Spark connector."""
     operators: tuple[Source | Sink, ...] = (*graph.sources, *graph.sinks)
     for operator in operators:
         if operator.endpoint.needs_spark:
@@ -18,5 +18,5 @@ def check_without_spark(graph: LogicalGraph) -> None:
                 where=operator.where,
                 expected="--engine spark",
                 found="--engine local",
-                hint="thalweg.testing feeds an application without its endpoints",
+                hint="use thalweg.testing to run an application without its endpoints",
             )

@@ -1,9 +1,9 @@
-"""Spools: what a source that cannot be read twice has said, as files in the checkpoint.
+"""Spools: the tuples of a source that cannot be read twice, as files in the checkpoint.
 
-A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They meet only in the
-folder: `0000000000.arrow`, `0000000001.arrow`, …, each whole and on the disk before it has its name, and `end.json`
-when the source has ended or failed: then there is no file behind those that are there. `dropped.json` says how many of
-the first files were deleted, and how many tuples were in them.
+A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They share only the
+folder: `0000000000.arrow`, `0000000001.arrow`, …, each complete and on disk before it gets its name, and `end.json`
+when the source has ended or failed: then no more files follow. `dropped.json` records how many of the first files were
+deleted, and how many tuples they contained.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _BATCH_ROWS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The source has ended, by itself or with an error."""
+    """The source has ended, normally or with an error."""
 
     error: ThalwegError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The first files of a spool, which are gone, with so many tuples."""
+    """The number of files deleted at the start of a spool, and of the tuples in them."""
 
     files: int = 0
     tuples: int = 0
@@ -49,7 +49,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """One source's folder."""
+    """The spool folder of one source."""
 
     folder: Path
 
@@ -61,8 +61,8 @@ class Spool:
         return self.folder / f"{number:010d}.arrow"
 
     def open(self, *, again: bool = False) -> None:
-        """Only for the process that owns the checkpoint: make the folder, forget half files and an earlier failure;
-        and, for a source that can go on behind its end, that end."""
+        """Only for the process that owns the checkpoint: make the folder, remove partial files and an earlier failure;
+        with `again`, for a source that can continue after its end, also that end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
         self._delete(self.dropped())
@@ -71,7 +71,7 @@ class Spool:
             self._end_file.unlink()
 
     def contents(self) -> tuple[int, int]:
-        """How many files there are, deleted ones among them, and how many tuples in them."""
+        """The number of files, including deleted ones, and the number of tuples in them."""
         files, tuples = (dropped := self.dropped()).files, dropped.tuples
         while (file := self.file(files)).exists():
             tuples += count_arrow_rows(str(file))
@@ -79,7 +79,7 @@ class Spool:
         return files, tuples
 
     def write(self, number: int, rows: Sequence[tuple[Any, ...]], tuple_type: TupleType) -> None:
-        """The file of this number. It must not be there: what an epoch may have taken is never written over."""
+        """Write the file with this number. It must not exist: a file that an epoch has taken is never overwritten."""
         arrays = {n: to_stored(column) for n, column in columns_of(rows, tuple_type).items()}
         schema = pa.schema([(name, array.type) for name, array in arrays.items()])
         out = io.BytesIO()
@@ -88,10 +88,10 @@ class Spool:
         create_atomically(self.file(number), out.getvalue())
 
     def write_table(self, number: int, table: pa.Table) -> None:
-        """The same for rows that are in Arrow's own types, as a feeding query of Spark's gets them."""
+        """The same for rows in Arrow's types, as a Spark feeding query receives them."""
         out = io.BytesIO()
         with pa.ipc.new_file(out, table.schema) as file:
-            file.write_table(table, max_chunksize=_BATCH_ROWS)  # an epoch may take a part: it reads only its batches
+            file.write_table(table, max_chunksize=_BATCH_ROWS)  # an epoch that takes a part reads only its batches
         create_atomically(self.file(number), out.getvalue())
 
     @property
@@ -102,7 +102,7 @@ class Spool:
         return Dropped(**json.loads(self._dropped_file.read_bytes())) if self._dropped_file.exists() else Dropped()
 
     def drop(self, files: int) -> None:
-        """Delete the files before this number. First their tuples are written down: who feeds goes by their number."""
+        """Delete the files before this number. Their tuples are recorded first: a feeder relies on their number."""
         before = self.dropped()
         tuples = sum(count_arrow_rows(str(self.file(number))) for number in range(before.files, files))
         now = Dropped(files, before.tuples + tuples)
@@ -129,12 +129,12 @@ class Spool:
 
 
 class SpoolSplits:
-    """The cutter's view of a spool: file after file, by number, so that nothing is ever listed."""
+    """The cutter's view of a spool: one file after another, by number, so the folder is never listed."""
 
     def __init__(self, source: Source, spool: Spool, *, patient: bool) -> None:
         self.source, self.spool, self.patient = source, spool, patient
         self.pending = Pending()
-        self.files = 0  # how many are known
+        self.files = 0  # the number of known files
         self.end: End | None = None
 
     def took(self, chunk: Chunk) -> None:
@@ -142,7 +142,7 @@ class SpoolSplits:
         self.pending.took(chunk)
 
     def look(self) -> None:
-        self.end = self.end or self.spool.end()  # before the files: behind an end there are none
+        self.end = self.end or self.spool.end()  # before the files: after an end there are none
         while (file := self.spool.file(self.files)).exists():
             stat, rows = file.stat(), count_arrow_rows(str(file))
             if rows:  # a batch of a feeding query may be empty
@@ -156,7 +156,7 @@ class SpoolSplits:
         return self.end is None
 
     def take(self, limit: int) -> Iterator[Chunk]:
-        """An error stands behind all that came before it: epochs take that first."""
+        """An error follows all tuples that came before it: epochs take those first."""
         if not self.pending.tuples and self.end is not None and self.end.error is not None:
             raise self.end.error
         return self.pending.take(limit)

@@ -13,7 +13,7 @@ from thalweg.runtime.arrow_types import ARROW_TYPES
 
 
 def read_text(path: str, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The table of a file. Without a tuple type: of whatever types it seems to have."""
+    """The table of a file. Without a tuple type, the types are inferred."""
     try:
         return parse_text(path, format, tuple_type)
     except (pa.ArrowException, OSError) as error:
@@ -21,14 +21,14 @@ def read_text(path: str, format: str, tuple_type: TupleType | None) -> pa.Table:
 
 
 def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The same of a path or of bytes at hand, with Arrow's own errors."""
+    """The same for a path or bytes in memory, but raises Arrow's errors."""
     kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
     types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     if format != "csv":
         schema = pa.schema(list(types.items())) if types else None
         return pyarrow.json.read_json(source, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
-    # Only an empty field is a null: "nan" is a float, and "NA" is wrong in a number. A str is never null, but
-    # a `str | None` is "" only in quotes, and nothing without them.
+    # Only an empty field is a null: "nan" is a float, and "NA" is not a valid number. A str is never null; a
+    # `str | None` is "" only if quoted, and None otherwise.
     convert = pyarrow.csv.ConvertOptions(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )

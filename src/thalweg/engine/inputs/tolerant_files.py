@@ -1,7 +1,7 @@
-"""Reads files in which some rows are bad, for sources with `on_error="skip"` or `"dead_letter"`.
+"""Read files in which some rows are bad, for sources with `on_error="skip"` or `"dead_letter"`.
 
-Every row keeps its position, whether it is a tuple or not, so leaving one out moves no other. What cannot be counted
-is one row: a file without a readable footer, the rest of an Arrow stream that breaks off.
+Every row keeps its position, whether it is valid or not, so skipping one does not move the others. Rows that cannot be
+counted are one row together: a file without a readable footer, the rest of a truncated Arrow stream.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thalweg.engine.inputs.bad_rows import Bad, Part, Rows
+from thalweg.engine.inputs.bad_rows import Bad, FilePart, ReadableRows
 from thalweg.engine.inputs.file_identity import check_unchanged
 from thalweg.engine.inputs.tolerant_tables import arrow_parts, arrow_rows, parquet_parts, parquet_rows
 from thalweg.engine.inputs.tolerant_text import count_text_rows, text_parts
@@ -26,8 +26,8 @@ from thalweg.runtime.row_functions import columns_of
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a piece of a file holds: tuples, letters about what are none, and how many rows those are."""
+class PieceContent:
+    """The content of a piece of a file: tuples, dead letters for invalid rows, and the number of invalid rows."""
 
     tuples: Frame | None = None
     letters: Frame | None = None
@@ -36,7 +36,7 @@ class Found:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """What the disk refuses is an error of the run. Arrow would not always tell it from what is in the file."""
+    """An I/O error is an error of the run. Arrow does not always distinguish it from invalid content."""
     try:
         with open(path, "rb"):
             yield
@@ -45,7 +45,7 @@ def _readable(path: str) -> Iterator[None]:
 
 
 def count_tolerantly(path: str, format: str, tuple_type: TupleType) -> int:
-    """How many rows a file has, bad ones included."""
+    """The number of rows of a file, including bad ones."""
     with _readable(path):
         if format == "parquet":
             return parquet_rows(path)
@@ -54,7 +54,7 @@ def count_tolerantly(path: str, format: str, tuple_type: TupleType) -> int:
         return count_text_rows(Path(path).read_bytes(), format, tuple_type)
 
 
-_last_file: dict[tuple[object, ...], list[Part]] = {}
+_last_file: dict[tuple[object, ...], list[FilePart]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,21 @@ class TolerantReader:
             if found.tuples is not None:
                 yield found.tuples
 
-    def read(self, piece: Piece, frame_rows: int) -> Iterator[Found]:
+    def read(self, piece: Piece, frame_rows: int) -> Iterator[PieceContent]:
         chunk = piece.chunk
         check_unchanged(chunk)
         for part in self._parts(chunk):
             if part.rows is not None:
                 for frame in self._tuples(part.rows, piece, frame_rows):
-                    yield Found(tuples=frame)
+                    yield PieceContent(tuples=frame)
             inside = [b for b in part.bad if b.start < chunk.stop and chunk.start < b.stop]
             left_out = sum(min(b.stop, chunk.stop) - max(b.start, chunk.start) for b in inside)
-            # A part that cannot be read has one letter, at its first row: the chunk that has this row sends it.
+            # An unreadable part has one dead letter, at its first row: the chunk with this row sends it.
             first = [b for b in inside if b.start >= chunk.start]
             if left_out:
-                yield Found(letters=self._letters(first, piece) if first else None, left_out=left_out)
+                yield PieceContent(letters=self._letters(first, piece) if first else None, left_out=left_out)
 
-    def _tuples(self, rows: Rows, piece: Piece, frame_rows: int) -> Iterator[Frame]:
+    def _tuples(self, rows: ReadableRows, piece: Piece, frame_rows: int) -> Iterator[Frame]:
         first, last = np.searchsorted(rows.at, [piece.chunk.start, piece.chunk.stop]).tolist()
         kinds = dict(self.tuple_type.attributes)
         for start in range(first, last, frame_rows):
@@ -101,8 +101,8 @@ class TolerantReader:
         letters = [(self.source, b.reason, b.text, piece.chunk.path, b.start) for b in bad]
         return Frame(positions, (), columns_of(letters, BAD_RECORD))
 
-    def _parts(self, chunk: Chunk) -> list[Part]:
-        """The parts of the file that the chunk touches. A file that the next piece goes on with stays at hand."""
+    def _parts(self, chunk: Chunk) -> list[FilePart]:
+        """The parts of the file that the chunk overlaps. A file is cached if the next piece continues with it."""
         wanted = (chunk.path, chunk.size, chunk.modified_ns, self.format, self.tuple_type)
         if wanted in _last_file:
             return _last_file[wanted]
@@ -110,18 +110,18 @@ class TolerantReader:
             rows, parts = self._read(chunk)
         if rows != chunk.rows:
             raise InputError(
-                f"{chunk.path} has another number of rows than when it was taken",
+                f"{chunk.path} has a different number of rows than when it was taken",
                 operator=self.source,
                 expected=f"{chunk.rows} rows",
                 found=f"{rows} rows",
-                hint="on_error= was another one then: put it back, or start anew with another --checkpoint",
+                hint="on_error= was different then: restore it, or start over with a new --checkpoint",
             )
         _last_file.clear()
         if chunk.stop < chunk.rows and self.format != "parquet":
             _last_file[wanted] = parts
         return parts
 
-    def _read(self, chunk: Chunk) -> tuple[int, list[Part]]:
+    def _read(self, chunk: Chunk) -> tuple[int, list[FilePart]]:
         match self.format:
             case "parquet":
                 return parquet_parts(chunk, self.tuple_type)

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files of which not all can be read: by row group, by record batch."""
+"""Parquet and Arrow files that are only partly readable: by row group, by record batch."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thalweg.engine.inputs.bad_rows import Part, TableRows, judged, unreadable, whole_misfit
+from thalweg.engine.inputs.bad_rows import FilePart, TableRows, judged, unreadable, whole_misfit
 from thalweg.engine.storage.log import Chunk
 from thalweg.ir.types import TupleType
 from thalweg.runtime.arrow_types import distinct
 
 CORRUPT = (pa.ArrowException, OSError)
 _MAGIC = b"ARROW1"
-_last_group: dict[tuple[object, ...], Part] = {}
+_last_group: dict[tuple[object, ...], FilePart] = {}
 
 
 def raise_system(error: Exception) -> None:
-    """A disk that fails, or a file that may not be read, is no bad record. Arrow's own errors have no number."""
+    """Re-raise I/O errors: a failing disk or a missing permission is not a bad record. Arrow's errors have no errno."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error
 
@@ -30,8 +30,8 @@ def parquet_rows(path: str) -> int:
         return 1
 
 
-def parquet_parts(chunk: Chunk, tuple_type: TupleType) -> tuple[int, list[Part]]:
-    """How many rows the file has, and the row groups that the chunk touches."""
+def parquet_parts(chunk: Chunk, tuple_type: TupleType) -> tuple[int, list[FilePart]]:
+    """The number of rows of the file, and the row groups that the chunk overlaps."""
     try:
         with pq.ParquetFile(chunk.path, memory_map=True) as file:
             count = int(file.metadata.num_rows)
@@ -44,15 +44,15 @@ def parquet_parts(chunk: Chunk, tuple_type: TupleType) -> tuple[int, list[Part]]
         return 1, [unreadable(0, 1, str(error))]
 
 
-def _row_groups(file: pq.ParquetFile, chunk: Chunk, tuple_type: TupleType) -> list[Part]:
-    parts: list[Part] = []
+def _row_groups(file: pq.ParquetFile, chunk: Chunk, tuple_type: TupleType) -> list[FilePart]:
+    parts: list[FilePart] = []
     start = 0
     for group in range(file.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
         if max(start, chunk.start) < min(stop, chunk.stop):
             wanted = (chunk.path, chunk.size, chunk.modified_ns, group, tuple_type)
             part = _last_group.get(wanted) or _row_group(file, group, start, stop, tuple_type)
-            if chunk.stop < stop:  # the next piece goes on with it
+            if chunk.stop < stop:  # the next piece continues with it
                 _last_group.clear()
                 _last_group[wanted] = part
             parts.append(part)
@@ -60,7 +60,7 @@ def _row_groups(file: pq.ParquetFile, chunk: Chunk, tuple_type: TupleType) -> li
     return parts
 
 
-def _row_group(file: pq.ParquetFile, group: int, start: int, stop: int, tuple_type: TupleType) -> Part:
+def _row_group(file: pq.ParquetFile, group: int, start: int, stop: int, tuple_type: TupleType) -> FilePart:
     try:
         table = file.read_row_group(group, list(tuple_type.names), use_threads=False)
         table.validate(full=True)
@@ -79,15 +79,15 @@ def arrow_rows(path: str) -> int:
     return int(sum(batch.num_rows for batch in batches)) + (broken is not None)
 
 
-def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[Part]]:
-    """How many rows the file has, and its record batches. The rest of a stream that breaks off is one row."""
+def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[FilePart]]:
+    """The number of rows of the file, and its record batches. The rest of a truncated stream is one row."""
     try:
         batches, broken = _batches(path)
     except CORRUPT as error:
         raise_system(error)
         return 1, [unreadable(0, 1, str(error))]
     count = sum(batch.num_rows for batch in batches) + (broken is not None)
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     start = 0
     for number, batch in enumerate(batches):
         table = pa.Table.from_batches([batch])
@@ -96,7 +96,7 @@ def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[Part]]:
             return count, [unreadable(0, count, reason)]
         stop = start + batch.num_rows
         try:
-            batch.validate(full=True)  # not even its lengths are to be trusted
+            batch.validate(full=True)  # even its lengths cannot be trusted
             parts.append(judged(TableRows(distinct(table), np.arange(start, stop)), [], tuple_type))
         except pa.ArrowException as error:
             parts.append(unreadable(start, stop, f"record batch {number}: {error}"))
@@ -105,7 +105,7 @@ def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[Part]]:
 
 
 def _batches(path: str) -> tuple[list[pa.RecordBatch], str | None]:
-    """The record batches, and why there are no more of a stream that breaks off."""
+    """The record batches, and for a truncated stream the error that ended it."""
     with pa.OSFile(path) as file:
         magic = bytes(file.read(len(_MAGIC)))
         file.seek(0)

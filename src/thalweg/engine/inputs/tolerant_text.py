@@ -1,8 +1,8 @@
 """CSV and JSON lines with bad lines in them.
 
-A file that can be read as a whole is read as a whole, as under `on_error="fail"`. Otherwise each line is a record, and
-one is bad if it alone, behind the header, cannot be read: the same reader decides, so that what is a tuple under one
-policy is a tuple under all.
+A file without bad lines is read in one call, as under `on_error="fail"`. Otherwise each line is a record, and it is bad
+if the header followed by this line alone cannot be read. The same reader decides in both cases, so a line that is a
+valid tuple under one policy is valid under all.
 """
 
 from __future__ import annotations
@@ -16,21 +16,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.engine.inputs.bad_rows import Bad, JsonRows, Lines, Part, Rows, TableRows, judged, unreadable, whole_misfit
+from thalweg.engine.inputs.bad_rows import (
+    Bad,
+    FilePart,
+    JsonRows,
+    ReadableRows,
+    TableRows,
+    TextRecords,
+    judged,
+    unreadable,
+    whole_misfit,
+)
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.ir.types import TupleType
 
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 _BLOCK = 4096  # lines that are tried together
-_TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")  # to Arrow, two rows
-_ROW_OF_ARROW = re.compile(r"Row #\d+: | in row \d+$")  # counted from where the try began
+_TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")  # Arrow reads two rows
+_ROW_OF_ARROW = re.compile(r"Row #\d+: | in row \d+$")  # counted from the start of the attempt, so misleading
 
 
-def text_parts(data: bytes, format: str, tuple_type: TupleType) -> tuple[int, list[Part]]:
-    """How many rows there are, and what they are."""
+def text_parts(data: bytes, format: str, tuple_type: TupleType) -> tuple[int, list[FilePart]]:
+    """The number of rows, and the parts of the file."""
     count, rows, bad = (_csv_rows if format == "csv" else _json_rows)(data, tuple_type)
     if rows is None:
-        return count, [Part(None, tuple(bad))]
+        return count, [FilePart(None, tuple(bad))]
     reason = whole_misfit(rows, tuple_type)
     return count, [judged(rows, bad, tuple_type) if reason is None else unreadable(0, count, reason)]
 
@@ -39,11 +49,11 @@ def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:
     return _csv_rows(data, tuple_type)[0] if format == "csv" else len(_json_lines(data).texts)
 
 
-def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, Rows | None, list[Bad]]:
-    """How many rows there are, those that can be read, and the rest."""
-    # Arrow, too, takes \n, \r and \r\n as the end of a line, and passes over empty ones.
+def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
+    """The number of rows, the readable rows, and the bad ones."""
+    # As in Arrow, \n, \r and \r\n end a line, and empty lines are ignored.
     numbered = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line]
-    lines = Lines([line for _, line in numbered[1:]], [number for number, _ in numbered[1:]])
+    lines = TextRecords([line for _, line in numbered[1:]], [number for number, _ in numbered[1:]])
     try:
         table = parse_text(pa.BufferReader(data), "csv", tuple_type)
     except UNREADABLE as error:
@@ -51,11 +61,11 @@ def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, Rows | None, lis
             return 1, None, [Bad(0, 1, "", str(error))]
         rows, bad = _by_lines(numbered[0][1] + b"\n", lines, "csv", tuple_type)
         return len(lines.texts), rows, bad
-    one_each = len(table) == len(lines.texts)  # with line breaks in quotes there are more lines than rows
+    one_each = len(table) == len(lines.texts)  # line breaks in quotes make more lines than rows
     return len(table), TableRows(table, np.arange(len(table)), lines if one_each else None, csv=True), []
 
 
-def _json_rows(data: bytes, tuple_type: TupleType) -> tuple[int, Rows | None, list[Bad]]:
+def _json_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
     lines = _json_lines(data)
     if any(kind.boxed for _, kind in tuple_type.attributes):
         return len(lines.texts), *_parsed(lines)
@@ -70,12 +80,12 @@ def _json_rows(data: bytes, tuple_type: TupleType) -> tuple[int, Rows | None, li
     return len(lines.texts), rows, bad
 
 
-def _json_lines(data: bytes) -> Lines:
+def _json_lines(data: bytes) -> TextRecords:
     numbered = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    return Lines([line for _, line in numbered], [number for number, _ in numbered])
+    return TextRecords([line for _, line in numbered], [number for number, _ in numbered])
 
 
-def _parsed(lines: Lines) -> tuple[Rows, list[Bad]]:
+def _parsed(lines: TextRecords) -> tuple[ReadableRows, list[Bad]]:
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     bad: list[Bad] = []
@@ -92,8 +102,10 @@ def _parsed(lines: Lines) -> tuple[Rows, list[Bad]]:
     return JsonRows(rows, np.array(at, np.int64), lines), bad
 
 
-def _by_lines(header: bytes, lines: Lines, format: str, tuple_type: TupleType) -> tuple[Rows | None, list[Bad]]:
-    """Blocks of lines, halved down to single ones where they cannot be read. None: not even the header can be."""
+def _by_lines(
+    header: bytes, lines: TextRecords, format: str, tuple_type: TupleType
+) -> tuple[ReadableRows | None, list[Bad]]:
+    """Read blocks of lines, halving those that fail down to single lines. None: not even the header can be read."""
     names = tuple_type.names
     tables: list[pa.Table] = []
     at: list[int] = []
@@ -116,9 +128,9 @@ def _by_lines(header: bytes, lines: Lines, format: str, tuple_type: TupleType) -
 
 
 def _blocks(
-    header: bytes, lines: Lines, format: str, tuple_type: TupleType
+    header: bytes, lines: TextRecords, format: str, tuple_type: TupleType
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
-    """Ranges of rows with their table, or for a single one why it has none."""
+    """Ranges of rows with their table, or for a single row the reason why it cannot be read."""
     count = len(lines.texts)
     spans = [(start, min(start + _BLOCK, count)) for start in reversed(range(0, count, _BLOCK))]
     while spans:

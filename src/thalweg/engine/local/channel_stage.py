@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateless_pe, sent
 from thalweg.engine.local.buckets import Buckets, EpochBuckets
-from thalweg.engine.local.messages import END, Part
+from thalweg.engine.local.messages import END, Delivery
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.ordering.mergers import Pulse
 from thalweg.runtime.ordering.wires import WiresMerger
 from thalweg.runtime.pe import PE
@@ -41,7 +41,7 @@ class StageRun:
         self.state: State | None = None  # once there is something to run
         self.broken = False
 
-    def arrive(self, part: Part) -> None:
+    def arrive(self, part: Delivery) -> None:
         self.merger.arrive(part.sender, part.frames, Pulse(part.pulse))
 
     @property

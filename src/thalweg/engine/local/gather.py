@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.engine.core.stage_programs import Passed, first_failure
-from thalweg.engine.local.messages import END, Begin, Done, Go, Part, Sent
+from thalweg.engine.local.messages import END, Begin, Delivery, Done, Go, Sent
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import gather
+from thalweg.runtime.merge_frames import gather
 from thalweg.runtime.ordering.mergers import Item, Merger, Pulse, Unordered
 from thalweg.runtime.ordering.queues import Seen
 
@@ -30,7 +30,7 @@ class Gather:
     def __post_init__(self) -> None:
         self.seen = Seen(self.channels, self.begun.first - 1)
 
-    def receive(self, message: Part | Done) -> list[Sent]:
+    def receive(self, message: Delivery | Done) -> list[Sent]:
         if isinstance(message, Done):
             self.done.append(message)
             return []

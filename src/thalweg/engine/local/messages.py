@@ -68,7 +68,7 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Delivery:
     """What a channel sends to a channel of the next stage, or behind the last stage to the driver: its tuples by wire,
     and the pulse behind them. All of its tuples up to the pulse have been sent, whether there are any or not."""
 
@@ -108,7 +108,7 @@ class Answered:
     error: Exception | None = None
 
 
-ToWorker = Load | Begin | Go | Close | Part
-ToDriver = Part | Done | Answered
+ToWorker = Load | Begin | Go | Close | Delivery
+ToDriver = Delivery | Done | Answered
 Message = ToWorker | ToDriver
 Sent = tuple[int, Message]  # to whom

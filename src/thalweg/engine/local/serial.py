@@ -8,8 +8,8 @@ from itertools import chain
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.source_predicates import wanted
-from thalweg.codegen.pe import compile_plan
-from thalweg.engine.core.living_pes import LivingPEs
+from thalweg.codegen.pe_module import compile_plan
+from thalweg.engine.core.pe_pool import LivingPEs
 from thalweg.engine.core.stage_programs import (
     Parcel,
     Passed,
@@ -26,7 +26,7 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.ir.layout import layout
 from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import gather
+from thalweg.runtime.merge_frames import gather
 from thalweg.runtime.pe_counts import Counts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.analysis.merges import strategy_of
-from thalweg.analysis.order import order_layout
+from thalweg.analysis.order_keys import order_layout
 from thalweg.ir.layout import layout
 from thalweg.ir.plan import Plan
 from thalweg.ir.regions import NONE, NUMBERS, ROUND_ROBIN

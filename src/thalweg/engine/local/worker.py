@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from thalweg.engine.core.living_pes import LivingPEs
+from thalweg.engine.core.pe_pool import LivingPEs
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_fed, run_source_pe
 from thalweg.engine.local.blocks import Block, blocks_of
 from thalweg.engine.local.buckets import Buckets
 from thalweg.engine.local.channel_stage import AtWork, StageRun, by_channel, run_in_turn
-from thalweg.engine.local.messages import DRIVER, END, Begin, Done, Go, Job, Load, Part, Sent, ToWorker, Trouble
+from thalweg.engine.local.messages import DRIVER, END, Begin, Delivery, Done, Go, Job, Load, Sent, ToWorker, Trouble
 from thalweg.runtime.ordering.wires import WiresMerger
 from thalweg.runtime.pe import PE
 from thalweg.runtime.program import Program
@@ -30,7 +30,7 @@ class Worker:
         self.pes = LivingPEs()
         self.state: dict[int, Buckets] = {}  # by stage, of the last whole epoch
         self.written: dict[int, Buckets] = {}  # by the epoch after it, which may have failed elsewhere
-        self.early: list[Part] = []  # of an epoch that others have begun
+        self.early: list[Delivery] = []  # of an epoch that others have begun
         self.run: _EpochRun | None = None
 
     def receive(self, message: ToWorker) -> list[Sent]:
@@ -47,7 +47,7 @@ class Worker:
                 if self.run is not None and self.run.begun.round == round:
                     self.run.limit = limit
                 return []
-            case Part():
+            case Delivery():
                 if self.run is None or message.round > self.run.begun.round:
                     self.early.append(message)
                 else:
@@ -153,13 +153,13 @@ class _EpochRun:
         round = self.begun.round
         if stage == len(self.job.programs):
             (frames,) = by_channel([Parcel(0, p.wire, p.content) for p in parcels], 1)
-            out: list[Sent] = [(DRIVER, Part(round, stage, self.channel, frames, pulse))]
+            out: list[Sent] = [(DRIVER, Delivery(round, stage, self.channel, frames, pulse))]
             return [*out, (DRIVER, self._done())] if pulse == END else out
         spread = by_channel(parcels, self.job.channels)
-        own = Part(round, stage, self.channel, spread[self.channel], pulse)
+        own = Delivery(round, stage, self.channel, spread[self.channel], pulse)
         self.stages[stage - 1].arrive(own)
         return [
-            (channel, Part(round, stage, self.channel, frames, pulse))
+            (channel, Delivery(round, stage, self.channel, frames, pulse))
             for channel, frames in enumerate(spread)
             if channel != self.channel
         ]

@@ -1,4 +1,4 @@
-"""Connectors of Spark's that are no part of PySpark: fetched when Thalweg starts the session, asked for otherwise."""
+"""Spark connectors that are not part of PySpark: downloaded if Thalweg starts the session, otherwise required."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGES, _JARS = "spark.jars.packages", "spark.jars"
 
 
 def package(connector: Connector) -> str:
-    """The artifact of PySpark's own version."""
+    """The Maven coordinates of the connector, in the version of PySpark."""
     return f"org.apache.spark:{connector.artifact}:{pyspark.__version__}"
 
 
@@ -28,14 +28,14 @@ def connectors_of(graph: LogicalGraph) -> list[Connector]:
 
 
 def with_packages(graph: LogicalGraph, conf: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings of a new session with what the graph needs. A connector that the user names is not added again."""
+    """The settings of a new session, plus the connectors that the graph needs and the user has not listed."""
     named = ",".join(filter(None, (conf.get(_PACKAGES), conf.get(_JARS))))
     missing = [package(connector) for connector in connectors_of(graph) if connector.artifact not in named]
     return {**conf, _PACKAGES: ",".join(filter(None, (conf.get(_PACKAGES), *missing)))} if missing else conf
 
 
 def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
-    """Before anything starts: whether this session can do what the graph asks of it. No server is asked for that."""
+    """Check that this session has the connectors that the graph needs, before anything starts. Contacts no server."""
     for connector in connectors_of(graph):
         wanted = package(connector)
         try:
@@ -50,12 +50,12 @@ def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
 
 
 def rows_writer(spark: SparkSession) -> WriteRows:
-    """Writes rows through a format of Spark's. One task writes them: in a Kafka partition their order is kept."""
+    """A function that writes rows in a Spark format, in one task, which keeps their order in a Kafka partition."""
 
     def write(table: pa.Table, format: str, options: Mapping[str, str]) -> None:
         try:
             spark.createDataFrame(table).coalesce(1).write.format(format).options(**options).mode("append").save()
-        except Exception as error:  # not all that the JVM says has a class of its own in PySpark
+        except Exception as error:  # PySpark does not have a class for every JVM error
             raise EngineError(f"Spark could not write {format}", found=root_cause(error)) from error
 
     return write
@@ -66,8 +66,8 @@ def first_line(error: Exception) -> str:
 
 
 def root_cause(error: Exception) -> str:
-    """What the innermost exception of a stack trace says: it is the one that names the broker, or the file."""
+    """The message of the innermost exception of a stack trace: it is the one that names the broker or the file."""
     lines = [line.strip() for line in str(error).splitlines()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # of an error without a class
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # without a PySpark class
     return [*thrown[:1], *causes][-1] if thrown or causes else first_line(error)

@@ -1,4 +1,4 @@
-"""Before a query starts: its code reaches the workers, and the workers reach its files."""
+"""Before a query starts: send its code to the workers and check that they can reach its files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from thalweg.engine.spark.check_reachable import check_reach
 from thalweg.engine.spark.modules import code_of, own_code
-from thalweg.engine.spark.reach import check_reach
 from thalweg.engine.spark.session import is_local
-from thalweg.engine.spark.ship import shipped
+from thalweg.engine.spark.ship_modules import shipped
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.ir.graph import LogicalGraph
 
 
 @contextmanager
 def deployed(spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint) -> Iterator[None]:
-    """What is sent to workers inside the block can run there, with nothing installed but Python and the dependencies.
+    """Make code that is sent to workers in the block run there, with only Python and the dependencies installed.
 
-    The workers of a local master see the driver's files, and import from where it did when Spark started.
+    The workers of a local master see the driver's files and have the driver's import path from the start of Spark.
     """
     local = is_local(str(spark.sparkContext.master))
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep) if local else []

@@ -23,17 +23,17 @@ from thalweg.errors import ThalwegError
 from thalweg.ir.layout import layout
 from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame, decode
-from thalweg.runtime.order import gather
+from thalweg.runtime.merge_frames import gather
 from thalweg.runtime.pe_counts import Counts
 
 
 @dataclass(frozen=True, slots=True)
 class EpochWriter:
-    """What happens with an epoch's frames in the driver. It remembers nothing between epochs."""
+    """Processes an epoch's frames in the driver. It keeps no state between epochs."""
 
     plan: Plan
     folder: Path
-    first_epoch: int  # Spark's batches count from 0 in every checkpoint; epochs go on where a migrated one ended
+    first_epoch: int  # Spark numbers batches from 0 in every checkpoint; epochs continue after a migration
     started: float = field(default_factory=time.time)
 
     def write(self, rows: DataFrame, batch: int) -> None:
@@ -48,7 +48,7 @@ class EpochWriter:
 
 
 class _SparkEpoch:
-    """One epoch: its frames are the rows of a batch, its state and its commit are Spark's."""
+    """One epoch: its frames are the rows of a batch; Spark handles its state and its commit."""
 
     def __init__(self, plan: Plan, checkpoint: Checkpoint, rows: DataFrame, number: int, started: float) -> None:
         self.plan, self.checkpoint, self.rows, self.started = plan, checkpoint, rows, started
@@ -61,7 +61,7 @@ class _SparkEpoch:
         self.table = self.rows.toArrow()
 
     def save(self) -> None:
-        """Spark's workers have written it."""
+        """Nothing to do: Spark's workers have written the state."""
 
     def frames(self, laps: Laps) -> Mapping[str, Frame | None]:
         arrived = self._arrived()
@@ -74,7 +74,7 @@ class _SparkEpoch:
         return merged
 
     def _arrived(self) -> Mapping[int, list[Frame]]:
-        """The frames by wire; an error or a failed tuple is raised."""
+        """The frames by wire. Raises the first error, or the first failed tuple."""
         assert self.table is not None
         frames: dict[int, list[Frame]] = {}
         errors: list[bytes] = []
@@ -94,10 +94,10 @@ class _SparkEpoch:
         return frames
 
     def commit(self) -> None:
-        """Spark commits when the batch has been written."""
+        """Nothing to do: Spark commits when the batch has been written."""
 
     def measures(self, laps: Laps) -> Measures:
-        """From the moment when the epoch was logged, unless it is a replay. Spark adds its own parts later."""
+        """Time since the epoch was logged, or since the start if it is a replay. Spark's parts are added later."""
         number = self.epoch.number
         seconds = time.time() - max(self.started, self.checkpoint.log.written_at(number))
         cut = self.checkpoint.cut_of(number)

@@ -1,4 +1,4 @@
-"""Find a Java that Spark can use, or say how to get one."""
+"""Find a Java installation that Spark can use, or explain how to get one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.errors import EngineError
 MINIMUM = 17
 JAVA_HINT = (
     f"Spark 4.3 needs Java {MINIMUM} or newer. Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
-    "macOS: brew install openjdk@17) or set JAVA_HOME to one. The engine `local` needs no Java."
+    "macOS: brew install openjdk@17) or set JAVA_HOME to one. The `local` engine does not need Java."
 )
 
 
@@ -31,7 +31,7 @@ class Java:
 
 
 def find_java() -> Java | None:
-    """JAVA_HOME first, as Spark does, then the path."""
+    """Look in JAVA_HOME first, as Spark does, then on the PATH."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if command is None or shutil.which(command) is None:
@@ -49,4 +49,4 @@ def _version(command: str) -> str:
 def require_java() -> None:
     java = find_java()
     if java is None or not java.usable:
-        raise EngineError("no usable Java", found=java.version if java else "none", hint=JAVA_HINT)
+        raise EngineError("no usable Java was found", found=java.version if java else "none", hint=JAVA_HINT)

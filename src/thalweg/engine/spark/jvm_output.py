@@ -1,7 +1,7 @@
-"""Keep the JVM's chatter off the user's terminal, and let everything else through.
+"""Filter the JVM's routine output from the user's terminal and pass on everything else.
 
-The JVM inherits our standard error, and with it every Python worker, so what users print in their operators comes
-this way too. A thread passes it on line by line and drops the lines that every healthy start prints.
+The JVM and all Python workers inherit the driver's standard error, so the output that users print in their operators
+takes this path too. A thread forwards it line by line and drops the lines that every normal start prints.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _CHATTER = (
     b"Using Spark's default log4j profile",
     b"Starting Streaming TransformWithState",
     b"Streaming TransformWithState",
-    b"BrokenPipeError: [Errno 32] Broken pipe",  # what is left of two tracebacks that came at once
+    b"BrokenPipeError: [Errno 32] Broken pipe",  # the rest of two interleaved tracebacks
 )
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What is started inside the block gets a filtered standard error, and no standard output of ours."""
+    """Give processes that are started in the block a filtered standard error, which also gets their standard output."""
     ours = os.dup(2), os.dup(1)
     reading, writing = os.pipe()
     os.dup2(writing, 2)
@@ -44,7 +44,7 @@ def _pass_on(reading: int, stderr: int) -> None:
     with open(reading, "rb") as lines:
         traceback: list[bytes] = []
         for line in lines:
-            if traceback and line.startswith((b"  ", _TRACEBACK)):  # two workers may speak at once
+            if traceback and line.startswith((b"  ", _TRACEBACK)):  # two workers may write at the same time
                 traceback.append(line)
                 continue
             if traceback and not _is_shutdown(traceback, line):
@@ -55,5 +55,5 @@ def _pass_on(reading: int, stderr: int) -> None:
 
 
 def _is_shutdown(traceback: list[bytes], error: bytes) -> bool:
-    """Idle workers find their pipe closed when the session ends, and say so."""
+    """Whether this is an idle worker that reports a closed pipe because the session has ended."""
     return error.startswith(b"BrokenPipeError") and any(b"pyspark/daemon.py" in line for line in traceback)

@@ -1,7 +1,7 @@
-"""Channel labels: what Spark must hash so that every channel gets a partition of its own.
+"""Channel labels: the values that Spark hashes, chosen so that every channel gets its own partition.
 
-Spark sends label x to partition murmur3(x) mod n. The labels 0 and 1 of two channels land in the same partition; so
-labels are searched when the plan is made, and kept in the manifest.
+Spark sends label x to partition murmur3(x) mod n. With two channels, the labels 0 and 1 are sent to the same partition.
+So labels are searched for when the run is created, and kept in the manifest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ _MASK = 0xFFFFFFFF
 
 
 def balanced_labels(channels: int) -> tuple[int, ...]:
-    """The least label for each of the partitions 0..channels-1."""
+    """The smallest label for each of the partitions 0..channels-1."""
     labels: dict[int, int] = {}
     candidate = 0
     while len(labels) < channels:
@@ -20,7 +20,7 @@ def balanced_labels(channels: int) -> tuple[int, ...]:
 
 
 def partition_of(label: int, partitions: int) -> int:
-    """Where Spark's hash partitioning sends an int column's value."""
+    """The partition to which Spark's hash partitioning sends a value of an int column."""
     return _signed(_murmur3(label & _MASK, 42)) % partitions
 
 

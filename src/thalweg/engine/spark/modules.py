@@ -1,7 +1,8 @@
-"""Which modules an application needs beside what is installed: its neighbours, its packages, and what those import.
+"""The modules that an application needs in addition to installed packages: its own modules and packages, and their
+imports.
 
-They are found by reading import statements, those inside functions too, from the files in which operators are made.
-So nothing travels that the application does not name: a folder may hold other programs, and data.
+They are found by reading the import statements, including those in functions, of the files in which operators are
+created. So only code that the application imports is sent: a folder may also contain other programs and data.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from thalweg.errors import ThalwegWarning, Where
 from thalweg.ir.graph import LogicalGraph
 
 _OWN = "thalweg"
-_SMALL = 1_000_000  # bytes of a file of a package that is not Python
+_SMALL = 1_000_000  # bytes: the limit for files of a package that are not Python
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class CodeFile:
-    """A file, and its place below the folder from which it is imported."""
+    """A file, and its path relative to the folder from which it is imported."""
 
     place: str
     file: Path
 
 
 def code_of(graph: LogicalGraph, known: Collection[str] = ()) -> tuple[CodeFile, ...]:
-    """The files of all modules that the application needs and that are not installed, nor in a known folder."""
+    """The files of all modules that the application needs and that are neither installed nor in a known folder."""
     found: dict[str, tuple[CodeFile, ...]] = {}
     waiting = list(_first_names(graph))
     while waiting:
@@ -47,13 +48,13 @@ def code_of(graph: LogicalGraph, known: Collection[str] = ()) -> tuple[CodeFile,
 
 
 def own_code() -> tuple[CodeFile, ...]:
-    """Thalweg itself: workers run what the driver runs."""
+    """The files of Thalweg: workers run the same version as the driver."""
     (folder,) = sys.modules[_OWN].__path__
     return tuple(sorted(_tree(_OWN, Path(folder))))
 
 
 def _first_names(graph: LogicalGraph) -> Iterator[str]:
-    """What the user's files import. Where operators are made in no file (a notebook), what its names come from."""
+    """The modules that the user's files import. In a notebook, without files, those that define the names in it."""
     for place in dict.fromkeys(_places(graph)):
         file = Path(place)
         if not file.is_file():
@@ -65,7 +66,7 @@ def _first_names(graph: LogicalGraph) -> Iterator[str]:
 def _places(graph: LogicalGraph) -> Iterator[str]:
     for operator in graph.operators:
         where: Where | None = operator.where
-        while where is not None:  # inside a composite also the place that called it
+        while where is not None:  # in a composite, also the place that called it
             yield where.file
             where = where.via
 
@@ -78,7 +79,7 @@ def _names_of_main() -> Iterator[str]:
 
 
 def _imported_names(file: Path) -> Iterator[str]:
-    """The first parts of the names of imported modules."""
+    """The top-level names of the imported modules."""
     for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -105,12 +106,12 @@ def _files_of_module(name: str, known: Collection[str]) -> Iterator[CodeFile]:
 def _spec(name: str) -> ModuleSpec | None:
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # it may be optional, or a module that something made without a file
+    except (ImportError, ValueError):  # it may be optional, or a module that was created without a file
         return None
 
 
 def _tree(place: str, folder: Path) -> Iterator[CodeFile]:
-    """A package: its Python files, and small other files that stand beside them. A folder without Python is data."""
+    """The files of a package: Python files, and other small files next to them. A folder without Python is data."""
     entries = sorted(folder.iterdir())
     if not any(entry.suffix == ".py" for entry in entries):
         return
@@ -129,7 +130,7 @@ def _python_or_warning(place: str, file: Path) -> Iterator[CodeFile]:
         yield CodeFile(place, file)
         return
     warnings.warn(
-        f"{file} is native code, which does not travel to the executors: install it there", ThalwegWarning, stacklevel=2
+        f"{file} is native code, which is not sent to the executors: install it there", ThalwegWarning, stacklevel=2
     )
 
 
@@ -141,6 +142,6 @@ def _installed_folders() -> tuple[Path, ...]:
 
 
 def _is_installed(file: Path) -> bool:
-    """Whether an executor with the same packages has it too."""
+    """Whether an executor with the same installed packages also has this file."""
     resolved = file.resolve()
     return any(resolved.is_relative_to(folder) for folder in _installed_folders())

@@ -1,4 +1,4 @@
-"""Spark's own account of an epoch, joined with ours."""
+"""Add Spark's progress report of an epoch to Thalweg's report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from thalweg.engine.core.timing import rounded
 from thalweg.engine.storage.report import EpochReport
 
-# Spark's names for what it does around an epoch, and the parts in which we show it.
+# Spark's names for its work around an epoch, and the part of the report to which each is added.
 _PARTS: Mapping[str, str] = {
     "queryPlanning": "plan",
     "walCommit": "log",
@@ -21,13 +21,13 @@ _PARTS: Mapping[str, str] = {
 
 
 class ProgressReader:
-    """Finds the progress of an epoch among the last ones that Spark keeps."""
+    """Finds the progress report of an epoch among the recent ones that Spark keeps."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self.query = query
 
     def get(self, epoch: int) -> tuple[bool, Mapping[str, Any] | None]:
-        """Whether there is no more to wait for, and what Spark said. It speaks when it has committed the epoch."""
+        """Whether the wait is over, and Spark's report if any. Spark reports when it has committed the epoch."""
         last = self.query.lastProgress
         if last is None or last["batchId"] < epoch:
             return False, None
@@ -38,13 +38,13 @@ class ProgressReader:
 
 
 def _is_of(progress: Mapping[str, Any], epoch: int) -> bool:
-    """A query without anything to do speaks now and then, too, in the name of the epoch that is to come."""
+    """An idle query also reports now and then, with the number of the next epoch."""
     return bool(progress["batchId"] == epoch and "addBatch" in progress["durationMs"])
 
 
 def joined(report: EpochReport, progress: Mapping[str, Any]) -> EpochReport:
-    """The report with the epoch's whole time and its parts. Spark's time for `latestOffset` has waiting for input in
-    it; how long cutting the epoch took, the source has noted."""
+    """The report with the epoch's total time and its parts. Spark's time for `latestOffset` includes waiting for
+    input, so it is replaced by the time that the source recorded for cutting the epoch."""
     spark = {name: ms / 1000 for name, ms in progress["durationMs"].items()}
     parts = dict(report.parts)
     parts.pop("other", None)

@@ -1,4 +1,4 @@
-"""Read the state of a Spark checkpoint, through Spark's own state reader."""
+"""Read the state of a Spark checkpoint with Spark's built-in state reader."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from thalweg.engine.storage.manifest import Manifest
 
 
 def committed_epochs(checkpoint: Checkpoint, manifest: Manifest) -> int:
-    """How many epochs are committed, those before a migration included."""
+    """The number of committed epochs, including those before a migration."""
     return manifest.first_epoch + _batches(checkpoint)
 
 
 def _batches(checkpoint: Checkpoint) -> int:
-    """How many batches Spark has committed: it writes a file for each, and forgets old ones."""
+    """The number of batches that Spark has committed. It writes a file for each and deletes old ones."""
     folder = checkpoint.spark / "commits"
     numbers = [int(file.name) for file in folder.iterdir() if file.name.isdigit()] if folder.is_dir() else []
     return max(numbers, default=-1) + 1
 
 
 def read_buckets(checkpoint: Checkpoint, labels: tuple[int, ...]) -> Iterator[tuple[int, int, bytes]]:
-    """Channel, bucket and data, as of the last committed epoch. Each stateful stage is an operator of Spark's."""
+    """Channel, bucket and data, as of the last committed epoch. Each stateful stage is a Spark operator."""
     folder = checkpoint.spark / "state"
     if not _batches(checkpoint) or not folder.is_dir():
         return

@@ -1,8 +1,8 @@
-"""Feeding queries: what Spark's own sources say goes into spools, a file per batch.
+"""Feeding queries: the rows of Spark's built-in sources are written to spools, one file per batch.
 
-A feeding query is an ordinary query of the session with a checkpoint of its own beside the spool. The number of a file
-is the number of the batch. A batch that is run again after a crash finds its file and leaves it, so what an epoch may
-have taken never changes, whatever the source says the second time.
+A feeding query is an ordinary query of the session with its own checkpoint next to the spool. A file has the number of
+its batch. If a batch is run again after a crash, its existing file is left unchanged, so the rows that an epoch may
+have taken never change, whatever the source returns the second time.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class RowFeeder:
         self.source, self.spool, self._room = source, spool, room
         self.files, self.tuples = spool.contents()
         self.order = order
-        self.failure: ThalwegError | None = None  # what could not even be written into the spool
+        self.failure: ThalwegError | None = None  # an error that could not be recorded in the spool
         self._stopped = threading.Event()
         self._broken: ThalwegError | None = None
         self._batches = 0  # of this query
-        self._left = False  # it was stopped while a batch was at work
+        self._left = False  # the query was stopped while a batch was running
         self._query: StreamingQuery | None = None
         self._again: Callable[[], StreamingQuery]
         self._thread: threading.Thread | None = None
@@ -70,14 +70,14 @@ class RowFeeder:
             return writer.start()
 
     def _begin_again(self, rows: DataFrame, writer: DataStreamWriter) -> StreamingQuery:
-        """Spark reports the end of a query a little before it frees the query's name."""
+        """Wait until the name of the ended query is free: Spark reports the end shortly before it frees the name."""
         assert self._query is not None
         while any(active.id == self._query.id for active in rows.sparkSession.streams.active):
             self._stopped.wait(_ROOM_POLL_S)
         return self._begin(rows, writer)
 
     def stop(self) -> None:
-        """Afterwards nothing is written any more. Before Spark is asked: it waits for a batch that waits for room."""
+        """Stop writing. The flag is set first: stopping the query waits for a batch that may be waiting for room."""
         self._stopped.set()
         if self._query is not None:
             self._query.stop()
@@ -98,11 +98,11 @@ class RowFeeder:
             return
         if batch > self.files:
             raise CheckpointError(
-                "the spool and the checkpoint of its query do not fit",
+                "the spool does not match the checkpoint of its query",
                 operator=self.source.name,
                 expected=f"batch {self.files}",
                 found=f"batch {batch}",
-                hint="a part of the folder `spool` of the checkpoint was deleted or restored alone: restore all of it",
+                hint="part of the checkpoint's `spool` folder was deleted or restored on its own: restore all of it",
             )
         while not self._room(self.tuples):
             self._stopped.wait(_ROOM_POLL_S)
@@ -122,21 +122,21 @@ class RowFeeder:
         return table.select(list(self.source.outputs[0].names))
 
     def _check(self) -> None:
-        """A batch that is left must fail: one that returns is committed."""
+        """Raise if stopped. An abandoned batch must fail: Spark commits a batch that returns."""
         if self._stopped.is_set():
             raise Stopped
 
     def _watch(self, rows: DataFrame, follow: bool) -> None:
-        """Until the query ends, and say so in the spool."""
+        """Wait for the end of the query and record it in the spool."""
         problem: ThalwegError | None = None
         try:
             if self._query is None:
                 self._write(rows, 0)
             elif self._was_stopped(self._query, follow):
-                problem = self._failed("somebody stopped its query")
+                problem = self._failed("its query was stopped")
         except Stopped:
             return
-        except Exception as error:  # whatever it is, the run must not wait for ever
+        except Exception as error:  # of any kind: the run must not wait forever
             problem = self._broken or self._failed(root_cause(error))
         if self._stopped.is_set():
             return
@@ -146,22 +146,25 @@ class RowFeeder:
             self.failure = problem or self._cannot(error)
 
     def _was_stopped(self, query: StreamingQuery, follow: bool) -> bool:
-        """Wait for its end; whether it has not read all. Spark says the same of a query that has and of one that was
-        stopped. But one that has read all looked for more, found nothing, and said so. Only where its source does not
-        know `availableNow` it makes one batch and does not look: then we do, by another one."""
+        """Wait for the end of the query and return whether it ended before it had read everything.
+
+        Spark reports the same status for a query that has read everything and for one that was stopped. But a query
+        that has read everything looked for more data and reported that there was none. The exception is a source that
+        does not support `availableNow`: its query runs one batch and does not look again. Then a second query does.
+        """
         query.awaitTermination()
         if follow or self._left:
             return True
         if self._batches == 1 and not self._found_nothing(query) and not self._stopped.is_set():
             self._query = query = self._again()
             if self._stopped.is_set():
-                query.stop()  # whoever stopped us did not know of it
+                query.stop()  # `stop` did not know of the new query
             query.awaitTermination()
             return self._left or not (self._found_nothing(query) or self._batches == 1)
         return not self._found_nothing(query)
 
     def _found_nothing(self, query: StreamingQuery) -> bool:
-        """Said last, in the name of the batch that would come."""
+        """Whether the last progress report is that of an idle query: it has the number of the next batch."""
         last = query.lastProgress
         return last is not None and last["batchId"] >= self.files
 
@@ -176,13 +179,16 @@ class RowFeeder:
             operator=self.source.name,
             where=self.source.where,
             found=found,
-            hint="start again: what was read is kept, and the query goes on behind it",
+            hint="start again: the rows read so far are kept, and the query resumes after them",
         )
 
 
 @contextmanager
 def _idleness_said(session: SparkSession) -> Iterator[None]:
-    """A query that is started in the block says at once that it found nothing. Its session may be the user's."""
+    """Make queries that are started in the block report immediately that they found no data.
+
+    The setting is restored afterwards because the session may be the user's.
+    """
     with _setting:
         before = session.conf.get(_IDLE_SAID, None)
         session.conf.set(_IDLE_SAID, "0")
@@ -196,7 +202,7 @@ def _idleness_said(session: SparkSession) -> Iterator[None]:
 def row_feeding(
     spark: SparkSession, app: str, sources: Sequence[Source], checkpoint: Checkpoint, *, max_tuples: int, follow: bool
 ) -> Iterator[Callable[[], None]]:
-    """Feed the spools of the row sources while the block runs; as `feeding` does for the others."""
+    """Feed the spools of the row sources while the block runs, as `feeding` does for other sources."""
     wanted = [(s, e) for s in sources if isinstance(e := s.endpoint, FedBySpark) and _has_more(s, checkpoint, follow)]
     feeders: list[RowFeeder] = []
     try:
@@ -210,7 +216,7 @@ def row_feeding(
                 feeder.start(rows, f"{app} feeds {source.name}", spool.folder.with_suffix(".query"), follow=follow)
             except ThalwegError:
                 raise
-            except Exception as error:  # not all that the JVM says has a class of its own in PySpark
+            except Exception as error:  # PySpark does not have a class for every JVM error
                 raise feeder._failed(root_cause(error)) from error
         yield lambda: _raise_first(feeders)
     finally:
@@ -219,8 +225,8 @@ def row_feeding(
 
 
 def _has_more(source: Source, checkpoint: Checkpoint, follow: bool) -> bool:
-    """Behind a final epoch nothing is asked for. Before it, what was there at an earlier start without `follow` may
-    have been all of it then; one that failed is asked again."""
+    """Whether the source must be read. After the final epoch it is not; before that, a source that an earlier start
+    without `follow` has read to its end is complete, and one that failed is read again."""
     end = Spool.of(checkpoint.spools, source.name).end()
     return not checkpoint.log.has_end and (follow or end is None or end.error is not None)
 

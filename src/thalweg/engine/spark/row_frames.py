@@ -1,4 +1,4 @@
-"""The DataFrames that row sources begin with."""
+"""The DataFrames that row sources read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from thalweg.errors import InputError
 from thalweg.ir.endpoints import FedBySpark
 from thalweg.ir.operators import Source
 
-_FILES = ("json", "csv", "parquet", "orc", "xml", "avro")  # what a file's columns are, Spark wants to be told
+_FILES = ("json", "csv", "parquet", "orc", "xml", "avro")  # formats for which Spark requires a schema
 
 
 def rows_of(spark: SparkSession, source: Source, endpoint: FedBySpark, max_tuples: int) -> DataFrame:
-    """The rows of a source, not yet asked for."""
+    """The rows of a source, not yet evaluated."""
     rows = endpoint.rows(max_tuples)
     return rows if isinstance(rows, DataFrame) else _loaded(spark, source, *rows)
 
@@ -27,7 +27,7 @@ def _loaded(spark: SparkSession, source: Source, format: str, options: Mapping[s
         reader = reader.schema(spark_schema(source.outputs[0]))
     try:
         return reader.load()
-    except Exception as error:  # not all that the JVM says has a class of its own in PySpark
+    except Exception as error:  # PySpark does not have a class for every JVM error
         raise InputError(
             f"{source.endpoint.title} cannot be read",
             operator=source.name,

@@ -1,4 +1,4 @@
-"""Attribute types beside Spark's types."""
+"""Conversion between attribute types and Spark's types."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def arrow_schema(tuple_type: TupleType) -> pa.Schema:
 
 
 def spark_schema(tuple_type: TupleType) -> StructType:
-    """The columns of a stream's tuples, in Spark's types."""
+    """The columns of a stream's tuples, with Spark's types."""
     return from_arrow_schema(arrow_schema(tuple_type))
 
 
 def check_columns(source: Source, schema: StructType) -> None:
-    """Every attribute has a column of its name, of a type that fits. A null is found when it is read."""
+    """Check that every attribute has a column of its name with a matching type. Nulls are found when rows are read."""
     for name, kind in source.outputs[0].attributes:
         if name not in schema.names:
             raise InputError(
@@ -36,7 +36,7 @@ def check_columns(source: Source, schema: StructType) -> None:
         column = schema[name].dataType
         if not _fits(kind, _arrow(column)):
             raise InputError(
-                f"the column {name} of {source.endpoint.title} has another type",
+                f"the column {name} of {source.endpoint.title} has the wrong type",
                 operator=source.name,
                 where=source.where,
                 expected=f"{name}: {kind}",
@@ -45,10 +45,10 @@ def check_columns(source: Source, schema: StructType) -> None:
 
 
 def _arrow(column: object) -> pa.DataType | None:
-    """None for a type that Arrow does not have: it fits no attribute."""
+    """The Arrow type; None if Arrow does not have it, which matches no attribute."""
     try:
         return to_arrow_type(column, timezone="UTC")  # type: ignore[arg-type]
-    except Exception:  # PySpark raises several kinds
+    except Exception:  # PySpark raises several exception types
         return None
 
 

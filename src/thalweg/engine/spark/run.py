@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.source_predicates import wanted
-from thalweg.codegen.pe import compile_plan
+from thalweg.codegen.pe_module import compile_plan
 from thalweg.engine.core.epoch_loop import follow
 from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
 from thalweg.engine.inputs.feeders import feeding
@@ -30,7 +30,7 @@ from thalweg.engine.spark.session import spark_session
 from thalweg.engine.spark.settings import check_settings
 from thalweg.engine.spark.source import FORMAT, SourceJob, ThalwegSource
 from thalweg.engine.spark.stage_operators import connect
-from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.spark.worker_notes import NoteFolder
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.report import Tally
 from thalweg.ir.graph import LogicalGraph
@@ -40,13 +40,13 @@ _POLL_S = 0.05
 
 
 def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSession | None = None) -> RunResult:
-    """Start the query, pass its epoch reports on, and wait for its end."""
+    """Start the query, pass on its epoch reports, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
         done = committed_epochs(run.checkpoint, run.manifest)
         first = done + sum(1 for _ in run.checkpoint.reports(done))
         if run.checkpoint.log.has_end:
-            options = replace(options, follow=False)  # killed in its final epoch: it ends, whatever this start wants
+            options = replace(options, follow=False)  # killed in its final epoch: it ends, even with `follow`
         conf = with_packages(plan.graph, options.conf)
         brief = not waits(plan.graph, run.checkpoint, options)
         with (
@@ -62,7 +62,7 @@ def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSessi
                 work = _Query(query, plan.graph, run, options, check_feeders, first, endless)
                 tally = follow(plan.graph, run, options, watch, work.reports())
             seconds = time.monotonic() - started
-        # The final epoch was run now, or before a crash. A query that somebody stopped has not come so far.
+        # The final epoch was run now, or before a crash. A query that was stopped has not reached it.
         ended = run.checkpoint.log.has_end and first + tally.epochs not in run.checkpoint.log
         if ended:
             run.checkpoint.mark_ended()
@@ -73,7 +73,7 @@ def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSessi
 def all_feeding(
     spark: SparkSession, graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions
 ) -> Iterator[Callable[[], None]]:
-    """Feed all spools while the block runs: from threads of the driver, and from queries of this session."""
+    """Feed all spools while the block runs, from threads of the driver and from queries of this session."""
     check_connectors(spark, graph)
     limit, follow = options.max_tuples_per_epoch, options.follow
     with (
@@ -101,7 +101,7 @@ def start_query(spark: SparkSession, plan: Plan, options: RunOptions, run: Opene
 def frames_of(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened) -> DataFrame:
     """The frames after the last stage, epoch by epoch."""
     programs = compile_plan(plan)
-    labels, notes = run.manifest.labels, Notes.of(run.checkpoint.folder)
+    labels, notes = run.manifest.labels, NoteFolder.of(run.checkpoint.folder)
     notes.clear()
     live = live_attributes(plan.graph)
     job = SourceJob(
@@ -124,7 +124,7 @@ def frames_of(spark: SparkSession, plan: Plan, options: RunOptions, run: Opened)
 
 
 def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> bool:
-    """Whether a source may have nothing to say and yet not have ended. Available-now would end the query then."""
+    """Whether a source may have no data and yet not have ended. The available-now trigger would end the query then."""
     if options.follow:
         return True
     return any(source.endpoint.waits for source in graph.sources) and not checkpoint.log.has_end
@@ -132,8 +132,8 @@ def waits(graph: LogicalGraph, checkpoint: Checkpoint, options: RunOptions) -> b
 
 @dataclass(slots=True)
 class _Query:
-    """A query at work, followed in storage. After a stop the source gives no more epochs; a query that is not endless
-    ends by itself then."""
+    """A running query, followed through its stored reports. After a stop the source returns no more epochs; then a
+    query that is not endless ends by itself."""
 
     query: StreamingQuery
     graph: LogicalGraph
@@ -142,13 +142,13 @@ class _Query:
     check_feeders: Callable[[], None]
     number: int  # of the next epoch
     endless: bool
-    final: bool = False  # whether the last report was the final epoch's
+    final: bool = False  # whether the last report was that of the final epoch
 
     def reports(self) -> Generator[EpochReport, None, None]:
         try:
             yield from self._until_it_ends()
         except StreamingQueryException as error:
-            notes = Notes.of(self.run.checkpoint.folder)
+            notes = NoteFolder.of(self.run.checkpoint.folder)
             failure = self.run.checkpoint.failure()
             raise failure or query_error(error, self.run.checkpoint.folder, notes, self.graph) from error
         finally:
@@ -161,19 +161,19 @@ class _Query:
             time.sleep(_POLL_S)
             self.check_feeders()
             if stop.requested and self.run.manifest.first_epoch not in checkpoint.log:
-                return  # there was no epoch yet, and none is in progress
+                return  # there has been no epoch yet, and none is in progress
             if stop.requested and not checkpoint.is_to_stop:
                 checkpoint.ask_to_stop()
                 if self.endless:
                     self.query.processAllAvailable()  # until Spark has committed the epoch in progress
                     settled = True
-            active = self.query.isActive  # looked up before the reports: the last one is there when the query has ended
+            active = self.query.isActive  # read before the reports: when the query has ended, the last one exists
             for report in _reports(self.query, self.run, self.number, complete=active):
                 yield report
                 self.number, self.final = self.number + 1, report.final
             stop.epoch = self.number if self.number in checkpoint.log else None
             if active and self.final:
-                self.query.processAllAvailable()  # until Spark, too, has committed it; nothing comes after it
+                self.query.processAllAvailable()  # until Spark has committed it, too; nothing follows it
                 return
             if settled:
                 return
@@ -181,7 +181,7 @@ class _Query:
 
 
 def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:
-    """The reports from this epoch on, each with what Spark says of it; `complete`: wait until Spark has spoken."""
+    """The reports from this epoch on, each with Spark's progress. `complete`: omit those that still lack it."""
     spoken = ProgressReader(query)
     for report in run.checkpoint.reports(number):
         known, progress = spoken.get(report.epoch - run.manifest.first_epoch)

@@ -1,4 +1,4 @@
-"""Thalweg's own split source: cuts epochs, checks files at every replay, and runs the first PE where it reads."""
+"""Thalweg's split source: cuts epochs, checks files at every replay, and runs the first PE in the reading tasks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from thalweg.engine.core.stage_programs import Passed, run_fed, run_source_pe
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feedback import stored_feedback
 from thalweg.engine.inputs.readers import InputReader
-from thalweg.engine.spark.reach import unreachable
-from thalweg.engine.spark.wire import SCHEMA, Pulse, batch, error_row, parcel_rows, passed_rows
-from thalweg.engine.spark.worker_notes import Notes
+from thalweg.engine.spark.check_reachable import unreachable
+from thalweg.engine.spark.wire import SCHEMA, EpochPulse, batch, error_row, parcel_rows, passed_rows
+from thalweg.engine.spark.worker_notes import NoteFolder
 from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.checkpoint import Checkpoint, Cut
 from thalweg.engine.storage.log import Epoch, Piece
@@ -36,7 +36,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class SourceJob:
-    """Everything the source needs, in the driver's source process and in the tasks."""
+    """The parameters of the source, for the driver's source process and for the tasks."""
 
     checkpoint: str
     sources: tuple[Source, ...]
@@ -49,7 +49,7 @@ class SourceJob:
     interval_s: float
     loops: tuple[str, ...] = ()
     first_epoch: int = 0
-    rows_per_task: int = 25_000  # below that a second task costs more than it brings
+    rows_per_task: int = 25_000  # below that a second task costs more than it gains
 
     def to_option(self) -> str:
         return base64.b64encode(cloudpickle.dumps(self)).decode()
@@ -60,10 +60,10 @@ class SourceJob:
         return job
 
 
-class Part(InputPartition):
-    """What one task reads of an epoch."""
+class TaskInput(InputPartition):
+    """The part of an epoch that one task reads."""
 
-    def __init__(self, index: int, pieces: list[Piece], pulse: Pulse) -> None:
+    def __init__(self, index: int, pieces: list[Piece], pulse: EpochPulse) -> None:
         super().__init__(index)
         self.index, self.pieces, self.pulse = index, pieces, pulse
 
@@ -81,7 +81,7 @@ class ThalwegSource(DataSource):
 
 
 class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An offset names an epoch of the input log and its digest; the log holds the rest."""
+    """An offset is the number of an epoch of the input log and its digest; the log holds the rest."""
 
     def __init__(self, option: str) -> None:
         self.option = option
@@ -89,7 +89,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._cutter: EpochCutter | None = None
 
     def __getstate__(self) -> str:
-        return self.option  # tasks need no listing
+        return self.option  # tasks do not need the list of files
 
     def __setstate__(self, option: str) -> None:
         self.__init__(option)  # type: ignore[misc]
@@ -114,7 +114,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pass
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """The next epoch, or the same offset: nothing new."""
+        """The offset of the next epoch, or `start` if there is no new data."""
         try:
             epoch = self._next(start["epoch"] + 1, ended=start["final"])
         except ThalwegError as error:
@@ -128,7 +128,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         checkpoint = self.checkpoint
         if ended or checkpoint.is_to_stop:
             return None
-        # An epoch that was logged before a crash, but that Spark knows nothing of, is taken as logged.
+        # An epoch that was logged before a crash, but that Spark does not know, is used as logged.
         logged = checkpoint.log.get(number)
         if logged is not None:
             return logged
@@ -144,13 +144,13 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if epoch is not None:
                 checkpoint.note_cut(Cut(number, self._cutter.backlog(), time.monotonic() - began))
                 return epoch
-            if time.monotonic() >= until and number > self.job.first_epoch:  # Spark takes the first answer for an epoch
+            if time.monotonic() >= until and number > self.job.first_epoch:  # Spark makes the first answer an epoch
                 break
             self._wait(checkpoint, self._cutter.wait_s)
         return None
 
     def _wait(self, checkpoint: Checkpoint, seconds: float) -> None:
-        """For input, but not into a stop."""
+        """Wait for input, but return early on a stop."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not checkpoint.is_to_stop:
             time.sleep(min(left, _POLL_S))
@@ -167,26 +167,26 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.checkpoint.record_failure(error)
             raise
         tasks = max(1, min(self.job.tasks, epoch.tuples // self.job.rows_per_task))
-        pulse = Pulse(epoch.number, epoch.final, epoch.base)
-        return [Part(index, pieces, pulse) for index, pieces in enumerate(epoch.spread(tasks))]
+        pulse = EpochPulse(epoch.number, epoch.final, epoch.base)
+        return [TaskInput(index, pieces, pulse) for index, pieces in enumerate(epoch.spread(tasks))]
 
     def _replayed(self, end: dict[str, Any]) -> Epoch:
         epoch = self.checkpoint.log[end["epoch"]]
         if epoch.digest() != end["digest"]:
             raise CheckpointError(
-                f"epoch {epoch.number} of the input log is not the one that Spark remembers",
+                f"epoch {epoch.number} of the input log is not the one in Spark's checkpoint",
                 expected=end["digest"],
                 found=epoch.digest(),
-                hint="the folder `log` of the checkpoint was changed by hand: restore it",
+                hint="the checkpoint's `log` folder was changed by hand: restore it",
             )
         return epoch
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
+        assert isinstance(partition, TaskInput)
         job = self.job
         passed = Passed()
         spent = passed.counts.of_pe(job.program.id)
-        notes = Notes.of(job.checkpoint)
+        notes = NoteFolder.of(job.checkpoint)
         pes = pes_of(notes.folder)
         pe = pes.of(job.program, partition.index % len(job.labels))
         try:

@@ -1,4 +1,4 @@
-"""A home of Spark's in which Python workers start faster, and with a place for the archive of its classes."""
+"""A SPARK_HOME in which Python workers start faster, and which has a place for the archive of Spark's classes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CACHE = "XDG_CACHE_HOME"
 
 @contextmanager
 def lean_home() -> Iterator[None]:
-    """What is started inside the block sees pyspark's folder without the archive of pyspark itself.
+    """Give processes that are started in the block pyspark's folder without the zip archive of pyspark.
 
-    Spark puts that archive first on its workers' path, and it holds no compiled code: every process that imports
-    pyspark from it compiles it anew, which takes most of a second of its time. Without it they find the installed one.
+    Spark puts that archive first on its workers' import path, and it does not contain compiled code: every process that
+    imports pyspark from it compiles it again, which takes most of a second. Without it they use the installed pyspark.
     """
     folder = lean_folder()
     if folder is None:
@@ -35,9 +35,9 @@ def lean_home() -> Iterator[None]:
 
 
 def lean_folder() -> Path | None:
-    """A folder of links, made once: a JVM may look into it as long as it lives, and outlives its session.
+    """A folder of links, created once and kept: a JVM may read it as long as it runs, and it outlives its session.
 
-    None: there is nowhere to put it, or somebody has a Spark of their own.
+    None: the folder cannot be created, or the user has set SPARK_HOME.
     """
     if "SPARK_HOME" in os.environ:
         return None
@@ -48,17 +48,17 @@ def lean_folder() -> Path | None:
         return folder
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=cache))
-    except OSError:  # nowhere to put it: then workers start as Spark has it
+        partial = Path(tempfile.mkdtemp(dir=cache))
+    except OSError:  # then workers start as Spark starts them
         return None
     for part in _PARTS:
         if (installed / part).exists():
-            (beside / part).symlink_to(installed / part)
+            (partial / part).symlink_to(installed / part)
     for other in cache.glob("spark-*"):
         if not (other / "jars").exists():  # its pyspark is no longer installed
             shutil.rmtree(other, ignore_errors=True)
     try:
-        beside.rename(folder)
+        partial.rename(folder)
     except OSError:  # another process was first
-        shutil.rmtree(beside)
+        shutil.rmtree(partial)
     return folder

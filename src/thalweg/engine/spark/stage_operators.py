@@ -1,4 +1,4 @@
-"""Stages on Spark: a PE with state is a StatefulProcessor keyed by channel, one without is a mapInArrow."""
+"""Stages on Spark: a PE with state is a StatefulProcessor keyed by channel, a PE without state is a mapInArrow."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, StructType
 
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateful_pe, run_stateless_pe
-from thalweg.engine.spark.wire import PULSE, SCHEMA, Pulse, Row, batch, error_row, parcel_rows, passed_rows
-from thalweg.engine.spark.worker_notes import AtWork, Notes
+from thalweg.engine.spark.wire import PULSE, SCHEMA, EpochPulse, Row, batch, error_row, parcel_rows, passed_rows
+from thalweg.engine.spark.worker_notes import AtWork, NoteFolder
 from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.seed import Seed
 from thalweg.errors import ThalwegError
 from thalweg.runtime.pe_counts import Spent
 from thalweg.runtime.program import Program
 
-# As types: a schema in words is sent to the JVM to be parsed, four times for each task and epoch.
+# As types: a schema string is sent to the JVM to be parsed, four times for each task and epoch.
 _BUCKET = StructType().add("bucket", IntegerType())
 _DATA = StructType().add("data", BinaryType())
 
 
 class _Buckets:
-    """A channel's buckets in Spark's state store; what was not written there yet is as a migration left it."""
+    """A channel's buckets in Spark's state store. A bucket not yet written there has the state from the migration."""
 
     def __init__(self, state: Any, program: Program, seed: Seed | None) -> None:
         self.state, self.program, self.seed, self.spent = state, program, seed, Spent()
-        self.channel = 0  # of the rows at work
+        self.channel = 0  # of the rows being processed
 
     def get(self, bucket: int) -> bytes | None:
         began = perf_counter_ns()
@@ -50,7 +50,7 @@ class _Buckets:
 class StatefulPE(StatefulProcessor):
     """The PE with state of a stage; one call per channel and epoch."""
 
-    def __init__(self, program: Program, labels: tuple[int, ...], notes: Notes, seed: Seed | None) -> None:
+    def __init__(self, program: Program, labels: tuple[int, ...], notes: NoteFolder, seed: Seed | None) -> None:
         self.program, self.labels, self.notes, self.seed = program, labels, notes, seed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -62,14 +62,14 @@ class StatefulPE(StatefulProcessor):
         pes = pes_of(self.notes.folder)
         passed = Passed()
         spent = self.buckets.spent = passed.counts.of_pe(self.program.id)
-        beside: list[Row] = []
+        control: list[Row] = []
         parcels: list[Parcel] = []
         end: int | None = None
         for frames in spent.arriving(rows):
             for stream, content in zip(frames["stream"], frames["frame"], strict=True):
                 if stream < 0:
-                    beside.append((label, int(stream), bytes(content)))
-                    if stream == PULSE and (pulse := Pulse.read(content)).final:
+                    control.append((label, int(stream), bytes(content)))
+                    if stream == PULSE and (pulse := EpochPulse.read(content)).final:
                         end = pulse.base
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
@@ -80,8 +80,8 @@ class StatefulPE(StatefulProcessor):
         except ThalwegError as error:
             sent = [error_row(error, channel, label)]
         if end is not None:
-            pes.close(self.program.id)  # Spark does not tell when a query, or a worker, ends
-        out = [*sent, *passed_rows(passed, label), *beside]
+            pes.close(self.program.id)  # Spark does not signal the end of a query or of a worker
+        out = [*sent, *passed_rows(passed, label), *control]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class StatefulPE(StatefulProcessor):
 
 
 def stateless(
-    program: Program, labels: tuple[int, ...], notes: Notes
+    program: Program, labels: tuple[int, ...], notes: NoteFolder
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         passed = Passed()
@@ -104,7 +104,7 @@ def stateless(
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
-                    if stream == PULSE and Pulse.read(content).final:
+                    if stream == PULSE and EpochPulse.read(content).final:
                         pes.close(program.id)
                     yield label, stream, content
                     continue
@@ -119,7 +119,7 @@ def connect(
     rows: DataFrame,
     programs: tuple[tuple[Program, ...], ...],
     labels: tuple[int, ...],
-    notes: Notes,
+    notes: NoteFolder,
     seed: Seed | None = None,
 ) -> DataFrame:
     """All stages after the first PE of stage 0, which runs in the source."""

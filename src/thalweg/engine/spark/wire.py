@@ -1,4 +1,4 @@
-"""Rows between PEs: (channel, stream, frame). The JVM moves them and never looks inside."""
+"""Rows between PEs: (channel, stream, frame). The JVM transports them and never decodes the frames."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from thalweg.runtime.program import Failure
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])
 
-PULSE, FAILURES, COUNTS, ERRORS = -1, -2, -3, -4  # streams beside the wires
+PULSE, FAILURES, COUNTS, ERRORS = -1, -2, -3, -4  # streams in addition to the wires
 
 Row = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
-    """Reaches every channel in every epoch, so that every channel is called, also without tuples."""
+class EpochPulse:
+    """Sent to every channel in every epoch, so that every channel is called, even without tuples."""
 
     epoch: int
     final: bool
@@ -35,8 +35,8 @@ class Pulse:
         return label, PULSE, json.dumps([self.epoch, self.final, self.base]).encode()
 
     @staticmethod
-    def read(content: bytes) -> Pulse:
-        return Pulse(*json.loads(content))
+    def read(content: bytes) -> EpochPulse:
+        return EpochPulse(*json.loads(content))
 
 
 def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...], spent: Spent) -> Iterator[Row]:
@@ -47,19 +47,19 @@ def parcel_rows(parcels: Iterable[Parcel], labels: tuple[int, ...], spent: Spent
 
 
 def passed_rows(passed: Passed, label: int) -> Iterator[Row]:
-    """What travels beside the parcels: failures, and what was counted."""
+    """The rows that are sent in addition to the parcels: failures and counts."""
     if passed.failures:
         yield label, FAILURES, pickle.dumps(passed.failures)
     yield label, COUNTS, pickle.dumps(passed.counts)
 
 
 def error_row(error: ThalwegError, part: int, label: int) -> Row:
-    """An error that stops the epoch, from a task. As a row: a task that raised would only be tried again, elsewhere."""
+    """An error in a task that stops the epoch. It is sent as a row because Spark would retry a task that raises."""
     return label, ERRORS, json.dumps([part, to_document(error)]).encode()
 
 
 def first_error(contents: list[bytes]) -> ThalwegError:
-    """Of the first part of the input, whichever task was faster."""
+    """The error of the first part of the input, whichever task finished first."""
     _, document = min((json.loads(content) for content in contents), key=lambda found: found[0])
     return from_document(document)
 
@@ -75,6 +75,6 @@ def read_counts(data: bytes) -> Counts:
 
 
 def batch(row: Row) -> pa.RecordBatch:
-    """One row per batch: frames are large, and the next PE can start on the first."""
+    """A batch of one row: frames are large, and the next PE can start with the first one."""
     columns = [pa.array([value], field.type) for value, field in zip(row, ARROW_SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

@@ -1,8 +1,9 @@
-"""Notes of what Python workers are at, for the case that one dies at it.
+"""Notes that record which PE each Python worker is running, in case the worker dies.
 
-A worker that dies (os._exit, a segmentation fault, the kernel's memory killer) says nothing, and Spark knows no PEs. So
-each task of a PE has a note in the checkpoint while it works: whose note is left, died. Its first byte says whether
-operators are running or frames are awaited: the PEs of a task work side by side, and die together.
+A worker that dies (os._exit, a segmentation fault, the kernel's OOM killer) reports nothing, and Spark does not know
+about PEs. So each task of a PE keeps a note in the checkpoint while it runs; a note that remains belongs to a task that
+died. Its first byte tells whether operators were running or the PE was waiting for frames: the PEs of a task run
+concurrently and die together.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _RUNNING, _WAITING = b"r", b"w"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one PE of one task was at."""
+    """The PE that a task was running, and where."""
 
     task: int
     pe: PeId
@@ -38,12 +39,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """The note of a task that works."""
+    """The note of a running task."""
 
     descriptor: int
 
     def running(self, items: Iterable[T]) -> Iterator[T]:
-        """The items that operators make; what happens between two of them is not the operators'."""
+        """Yield the items that operators produce. Time between two items is not marked as running."""
         making = iter(items)
         while True:
             os.pwrite(self.descriptor, _RUNNING, 0)
@@ -57,18 +58,18 @@ class AtWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class NoteFolder:
     """The folder of notes."""
 
     folder: str
 
     @staticmethod
-    def of(checkpoint: Path | str) -> Notes:
-        return Notes(str(Path(checkpoint) / "working"))
+    def of(checkpoint: Path | str) -> NoteFolder:
+        return NoteFolder(str(Path(checkpoint) / "working"))
 
     @contextmanager
     def note(self, program: Program) -> Iterator[AtWork]:
-        """A note of this task while the block lasts."""
+        """Keep a note of this task while the block runs."""
         context = TaskContext.get()
         assert context is not None
         note = Note(context.taskAttemptId(), program.id, tuple(program.operators), socket.gethostname())
@@ -83,7 +84,7 @@ class Notes:
             file.unlink(missing_ok=True)
 
     def left(self, task: int) -> list[Note]:
-        """The PEs of a dead task: those whose operators were running, or all if none was."""
+        """The PEs of a dead task: those whose operators were running, or all PEs if none were."""
         found: dict[Note, bytes] = {}
         for file in sorted(Path(self.folder).glob(f"{task}-*")):
             with suppress(FileNotFoundError):
@@ -94,5 +95,5 @@ class Notes:
         return [note for note, state in found.items() if state == _RUNNING] or list(found)
 
     def clear(self) -> None:
-        """Only before a query starts."""
+        """Remove all notes. Call this only before a query starts."""
         shutil.rmtree(self.folder, ignore_errors=True)

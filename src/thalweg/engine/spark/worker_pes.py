@@ -1,10 +1,10 @@
-"""The PEs of a Python worker of Spark's, which serves task after task, of one query or of several."""
+"""The PEs of a Spark Python worker, which runs many tasks, of one query or of several."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from thalweg.engine.core.living_pes import LivingPEs
+from thalweg.engine.core.pe_pool import LivingPEs
 
 _MOST = 8  # runs whose PEs are kept
 
@@ -12,8 +12,8 @@ _runs: OrderedDict[str, LivingPEs] = OrderedDict()
 
 
 def pes_of(run: str) -> LivingPEs:
-    """The PEs of a run, known by the folder of its checkpoint. Spark does not tell a worker that a query has ended, so
-    the run that was served the longest time ago is closed when there are too many."""
+    """The PEs of a run, identified by a folder of its checkpoint. Spark does not notify a worker of the end of a query,
+    so the least recently used run is closed when there are too many."""
     if run not in _runs:
         _runs[run] = LivingPEs()
     _runs.move_to_end(run)

@@ -12,7 +12,7 @@ from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import Manifest
 from thalweg.engine.storage.migration_marks import MIGRATED, read_move
 from thalweg.errors import CheckpointError, ThalwegError, did_you_mean
-from thalweg.runtime.describe_bucket import Entry
+from thalweg.runtime.describe_bucket import KeyEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class OperatorState:
     def size(self) -> int:
         return sum(stored.part.size for stored in self.parts)
 
-    def entries(self, wanted: tuple[str, ...] = ()) -> Iterator[Entry]:
+    def entries(self, wanted: tuple[str, ...] = ()) -> Iterator[KeyEntry]:
         """Keys and values, bucket after bucket; `wanted`: only the key that prints as these texts."""
         for stored in self.parts:
             for entry in stored.part.entries(self.key):

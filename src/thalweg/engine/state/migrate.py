@@ -26,7 +26,7 @@ from thalweg.ir.bucket_tables import plain_table, table_text
 from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, lighter_table
 from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
 from thalweg.optimize.request import PlanRequest
-from thalweg.runtime.describe_bucket import Part
+from thalweg.runtime.describe_bucket import OperatorPart
 from thalweg.runtime.rebucket import rebucket
 
 Say = Callable[[str], None]
@@ -178,7 +178,7 @@ def balanced(wanted: Manifest, contents: Contents) -> Manifest:
         loads = [0] * wanted.buckets
         for name in names:
             for bucket, data in contents[name].items():
-                loads[bucket] += Part(name, data).keys() or 0
+                loads[bucket] += OperatorPart(name, data).keys() or 0
         table = lighter_table(loads, group[1])
         tables |= dict.fromkeys(names, table_text(table)) if table is not None else {}
     return replace(wanted, assignments=tables)
@@ -197,7 +197,7 @@ def moved_parts(
         keys = 0
         for bucket, data in contents[name].items():
             found.setdefault((table[bucket], bucket), []).append((name, data))
-            keys += Part(name, data).keys() or 0
+            keys += OperatorPart(name, data).keys() or 0
         before = sum(part.keys() or 0 for part in parts)
         if keys != before:
             raise CheckpointError("keys were lost on the way", operator=name, expected=str(before), found=str(keys))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from thalweg.engine.storage.checkpoint import Checkpoint, LocalState
 from thalweg.engine.storage.manifest import Manifest
 from thalweg.errors import CheckpointError
-from thalweg.runtime.describe_bucket import Part, describe_bucket
+from thalweg.runtime.describe_bucket import OperatorPart, describe_bucket
 from thalweg.runtime.state import TIMES
 
 Bucket = tuple[int, int, bytes]  # channel, bucket, data
@@ -22,7 +22,7 @@ class StoredPart:
 
     channel: int
     bucket: int
-    part: Part
+    part: OperatorPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def stored_state(checkpoint: Checkpoint, manifest: Manifest) -> StoredState:
 def stored_in(
     written: Sequence[Bucket],
     epochs: int = 0,
-    brought: Mapping[tuple[int, int, str], Part] = MappingProxyType({}),
+    brought: Mapping[tuple[int, int, str], OperatorPart] = MappingProxyType({}),
     times: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
 ) -> StoredState:
     """A bucket holds all operators of its stage, so what is written of an operator replaces what was brought of it."""
@@ -65,7 +65,7 @@ def stored_in(
     return StoredState(epochs, tuple(StoredPart(c, b, parts[c, b, name]) for c, b, name in places), found_times)
 
 
-def _parts(buckets: Iterable[Bucket]) -> dict[tuple[int, int, str], Part]:
+def _parts(buckets: Iterable[Bucket]) -> dict[tuple[int, int, str], OperatorPart]:
     return {
         (channel, bucket, part.operator): part
         for channel, bucket, data in buckets

@@ -13,11 +13,11 @@ from thalweg.ir.operators.base import (
     code_fingerprint,
     rank_width,
 )
-from thalweg.ir.operators.ends import Feedback, Sink, Source
 from thalweg.ir.operators.keyed import Aggregate, Join
 from thalweg.ir.operators.marks import EventTime, Punctor
 from thalweg.ir.operators.per_tuple import Filter, FlatMap, Map, MapBatches, Pace, RandomSplit, Split, Union
 from thalweg.ir.operators.process import Process
+from thalweg.ir.operators.sources_sinks import Feedback, Sink, Source
 
 __all__ = [
     "BAD_RECORD",

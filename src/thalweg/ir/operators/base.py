@@ -1,4 +1,4 @@
-"""What all operators have in common, and what each kind must define."""
+"""The base classes of operators, and the definitions that each kind must provide."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from thalweg.errors import InternalError, Where
+from thalweg.ir.completeness import check_pieces
 from thalweg.ir.expr import Expr, Record, reads, text
-from thalweg.ir.incomplete import check_pieces
 from thalweg.ir.operator_model import Model
 from thalweg.ir.types import INT, STR, TupleType
 from thalweg.ir.user_code import UserCode, UserFunction
 
-# Punctuation and event time travel as streams of their own next to the tuples: to all channels, and once after a merge.
+# Punctuation and event time are separate streams next to the tuples: sent to all channels, and once after a merge.
 MARK = TupleType("Mark", (("time", INT),))
 DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tuple", STR)))
-# What a file has in place of a tuple: `tuple` is its text, `row` its number in the file.
+# An invalid row of a file: `tuple` is its text, `row` its number in the file.
 BAD_RECORD = TupleType("BadRecord", (*DEAD_LETTER.attributes, ("path", STR), ("row", INT)))
 POLICIES = ("fail", "skip", "dead_letter")
 
@@ -37,9 +37,9 @@ class StreamRef:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A user's function, with what could be read of it.
+    """A user function, with the result of reading its code.
 
-    `expr` is its meaning when every operation is on the allow-list; otherwise `opaque_because` says why not.
+    `expr` is its meaning if every operation is on the allow-list; otherwise `opaque_because` is the reason.
     """
 
     callable: Callable[[Any], Any]
@@ -48,7 +48,7 @@ class Function:
     opaque_because: str | None = None
 
     def reads(self, names: Set[str]) -> Set[str]:
-        """Of these attributes of its tuple, those that it may look at."""
+        """The subset of these attributes of its tuple that it may read."""
         return names if self.expr is None else reads(self.expr)
 
     def fingerprint(self) -> str:
@@ -68,7 +68,7 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
         for constant in part.co_consts:
             if isinstance(constant, types.CodeType):
                 add(constant)
-            elif isinstance(constant, frozenset):  # `x in {"a", "b"}`: its order changes from process to process
+            elif isinstance(constant, frozenset):  # `x in {"a", "b"}`: its order differs between processes
                 digest.update(repr(sorted(map(repr, constant))).encode())
             else:
                 digest.update(repr(constant).encode())
@@ -82,23 +82,23 @@ OPERATORS: dict[str, type[Operator]] = {}  # every kind of operator, by the name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """A vertex. Ports are counted from 0; `outputs` has one tuple type per output port.
+    """A vertex of the graph. Ports are numbered from 0; `outputs` has one tuple type per output port.
 
-    A kind of operator is one class. It must define the abstract methods and `counts_emissions`, and
-    `state_fingerprint` if it has a key, or it fails when it is defined. What other layers add to a kind (generated
-    code, the reference) is in tables that `complete(table, OPERATORS.values(), …)` checks when they are made.
+    Each kind of operator is one class. It must define the abstract methods and `counts_emissions`, and
+    `state_fingerprint` if it has a key; otherwise its definition fails. What other layers add to a kind (generated
+    code, the reference) is in tables that `complete(table, OPERATORS.values(), …)` checks when they are created.
     """
 
     name: str
     inputs: tuple[StreamRef, ...] = ()
     outputs: tuple[TupleType, ...] = ()
     where: Where = field(compare=False)
-    on_error: str = "fail"  # one of POLICIES; `dead_letter` adds a last output port
+    on_error: str = "fail"  # one of POLICIES; `dead_letter` appends an output port
 
-    counts_emissions: ClassVar[bool]  # whether what one tuple makes it emit is numbered, over all its output ports
-    is_family: ClassVar[bool] = True  # of a class itself: whether it only holds what several kinds have in common
+    counts_emissions: ClassVar[bool]  # whether the tuples that it emits for one tuple are numbered, over all ports
+    is_family: ClassVar[bool] = True  # of a class itself: whether it is only a base class of several kinds
 
-    def __init_subclass__(cls) -> None:  # twice for each class: `slots` makes it anew, and the second one stays
+    def __init_subclass__(cls) -> None:  # called twice per class: `slots` creates a second class, which is used
         if cls.__dict__.get("is_family"):
             return
         check_pieces(cls, Operator, ("counts_emissions",))
@@ -106,25 +106,25 @@ class Operator:
             raise InternalError(f"{cls.__qualname__} has a key and does not define state_fingerprint")
         OPERATORS[cls.__qualname__] = cls
 
-    # What every kind defines.
+    # Defined by every kind.
 
     @abstractmethod
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
-        """What holds whatever the user's functions do; None: all is in the user's code. `inputs`: the types of the
-        ports that take tuples."""
+        """The properties that do not depend on user functions; None: everything depends on user code. `inputs`: the
+        types of the ports that take tuples."""
 
     @abstractmethod
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
-        """Of an input port's attributes, those that it needs if of its outputs those in `live` are needed.
+        """The attributes of an input port that it needs if the output attributes in `live` are needed.
 
-        `by_rows`: where functions are called as a whole, so that what computes dead attributes is live, too.
+        `by_rows`: complete functions are called, so that the inputs of dead output attributes are needed, too.
         """
 
     @abstractmethod
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
-        """The user's code that it runs."""
+        """The user code that it runs."""
 
-    # What some kinds define.
+    # Defined by some kinds.
 
     @property
     def kind(self) -> str:
@@ -136,71 +136,71 @@ class Operator:
         return None
 
     def port_key(self, port: int) -> tuple[str, ...] | None:
-        """The attributes of the tuples of an input port that are the key."""
+        """The key attributes of an input port's tuples."""
         return self.key
 
     @property
     def state_text(self) -> str:
-        """The state, in words; empty if there is none."""
+        """A description of the state; empty if there is none."""
         if self.key is None:
             return ""
         return f"by {', '.join(self.key)}" if self.key else "one for all tuples"
 
     def state_fingerprint(self) -> str:
-        """What must not change for stored state to stay meaningful."""
-        raise ValueError(f"{self.name} keeps no state")
+        """A text of everything that must not change for stored state to stay valid."""
+        raise ValueError(f"{self.name} has no state")
 
     @property
     def users_code(self) -> object | None:
-        """The user's function or class that this operator is: what is declared of it counts for the operator."""
+        """The user function or class that defines this operator: its declaration applies to the operator."""
         return None
 
     @property
     def mark_port(self) -> int | None:
-        """The input port that takes marks; every channel gets all of them."""
+        """The input port that takes marks; every channel receives all of them."""
         return None
 
     @property
     def mark_output(self) -> int | None:
-        """The output port that passes marks on, after what they made this operator emit."""
+        """The output port that forwards marks, after the tuples that they made this operator emit."""
         return None
 
     @property
     def makes_marks(self) -> bool:
-        """Whether all that it emits is marks."""
+        """Whether it emits only marks."""
         return False
 
     @property
     def acts_at_end(self) -> bool:
-        """Whether it may emit something when the input has ended."""
+        """Whether it may emit tuples at the end of the input."""
         return False
 
     @property
     def ranks_keys(self) -> bool:
-        """Whether it may emit for several keys at once, so that its order keys must tell keys apart."""
+        """Whether it may emit tuples of several keys together, so that its order keys must distinguish keys."""
         return False
 
     @property
     def facts_cover_end(self) -> bool:
-        """Whether facts also hold for what marks and the end make it emit; otherwise they are about tuples alone."""
+        """Whether facts also hold for what it emits at marks and at the end, not only for what it emits for tuples."""
         return False
 
     @property
     def late_ports(self) -> range:
-        """The output ports of tuples that came too late for their windows; a join has one for each side."""
+        """The output ports of tuples that arrived too late for their windows; a join has one for each side."""
         return range(0)
 
     @property
     def time_lengths(self) -> tuple[int, ...]:
-        """Lengths of event time: marks must come at every multiple of them."""
+        """Durations in event time: a mark is required at every multiple of them."""
         return ()
 
     @property
     def placing_ports(self) -> range:
-        """The input ports whose tuples give what it emits its place in the order."""
+        """The input ports whose tuples determine the order of what it emits."""
         return range(len(self.inputs))
 
-    # What follows from that.
+    # Derived from these definitions.
 
     @property
     def port_keys(self) -> tuple[tuple[str, ...], ...]:
@@ -219,16 +219,16 @@ class Operator:
 
     @property
     def sub_positions(self) -> int:
-        """How many sub-positions it adds to the order keys of what it emits."""
+        """The number of sub-positions that it adds to the order keys of what it emits."""
         return rank_width(self) + self.counts_emissions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calling(Operator):
-    """Calls a function of the user's for each tuple."""
+    """Calls a user function for each tuple."""
 
     is_family: ClassVar[bool] = True
-    use: ClassVar[str]  # what is done with its result
+    use: ClassVar[str]  # how its result is used
 
     function: Function
 
@@ -251,7 +251,7 @@ class Calling(Operator):
 
 
 def rank_width(operator: Operator) -> int:
-    """How many sub-positions order what an operator emits for several keys at once: rank, key attributes, key hash."""
+    """The number of sub-positions that order what is emitted for several keys: rank, key attributes, key hash."""
     if not operator.ranks_keys:
         return 0
     return 1 + (len(operator.key) + 1 if operator.key else 0)

@@ -1,4 +1,4 @@
-"""Operators with state that have kernels."""
+"""Stateful operators that have kernels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Aggregate(Operator):
 
     @property
     def facts_cover_end(self) -> bool:
-        return True  # a block that the end closes has its key like any other
+        return True  # a window that the end closes has a key like any other
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         counts, why = self.window.results
@@ -65,7 +65,7 @@ class Aggregate(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join(Operator):
-    """Port 0's tuples, each with the last tuple of port 1 that has the same key; port 0 is not stored."""
+    """Joins each tuple of port 0 with the last tuple of port 1 that has the same key; port 0 is not stored."""
 
     on: tuple[str, ...]
 
@@ -84,12 +84,12 @@ class Join(Operator):
 
     @property
     def placing_ports(self) -> range:
-        return range(1)  # only tuples of port 0 make it emit something
+        return range(1)  # only tuples of port 0 make it emit tuples
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         copies = (same(self.outputs[0], inputs[0]), {name: name for name in self.on})
         keys = frozenset(self.on)
-        why = "a tuple finds its key's last one, or none"
+        why = "a tuple is joined with the last tuple of its key, if any"
         return Model(why, (AT_MOST_ONE,), (copies,), (keys, keys), can_fail=False)
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:

@@ -1,4 +1,4 @@
-"""Operators that make marks. Port 0: the tuples; port 1: marks between them."""
+"""Operators that emit marks. Port 0: the tuples; port 1: marks between them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from thalweg.ir.user_code import TRUTH, UserCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTime(Operator):
-    """A mark before each tuple whose time moved the event time over a step.
+    """Emits a mark before each tuple whose time advances the event time to a new step.
 
-    The event time at a tuple is the greatest time so far less `lateness`, in whole steps. A frame knows only its own
-    greatest time, so its marks may lag behind those of frames before it; who acts on marks ignores what has passed.
+    The event time at a tuple is the greatest time so far minus `lateness`, rounded down to a step. A frame knows only
+    its own greatest time, so its marks may be older than those of earlier frames; operators ignore such marks.
     """
 
     attribute: str
@@ -45,7 +45,7 @@ class EventTime(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Punctor(Judging):
-    """A mark before or after each tuple for which the function is true."""
+    """Emits a mark before or after each tuple for which the function returns a true value."""
 
     before: bool
 

@@ -1,4 +1,4 @@
-"""Operators that take each tuple by itself and keep nothing."""
+"""Stateless operators that process each tuple separately."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from thalweg.ir.user_code import TRUTH, TUPLE, TUPLES, VALUE, UserCode, UserFunc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Calling):
-    """A tuple for each tuple."""
+    """Emits one tuple for each tuple."""
 
     counts_emissions: ClassVar[bool] = False
     use: ClassVar[str] = TUPLE
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
-        why, expr = "a map gives a tuple for each tuple", self.function.expr
+        why, expr = "a map emits one tuple for each tuple", self.function.expr
         if not isinstance(expr, Record):
             return Model(why, (ONE,), (({},),), (None,))
         copies = copied_fields(dict(expr.fields), self.outputs[0], inputs[0])
@@ -39,7 +39,7 @@ class Map(Calling):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlatMap(Calling):
-    """Any number of tuples for each tuple."""
+    """Emits any number of tuples for each tuple."""
 
     counts_emissions: ClassVar[bool] = True
     use: ClassVar[str] = TUPLES
@@ -53,27 +53,27 @@ class FlatMap(Calling):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapBatches(Calling):
-    """A user's function on whole batches, one row out for each row in."""
+    """Calls a user function for each batch, which returns one row for each row."""
 
     counts_emissions: ClassVar[bool] = False
 
     library: str  # arrow or polars
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
-        return Model("map_batches gives a row for each row", (ONE,), (({},),), (None,))
+        return Model("map_batches emits one row for each row", (ONE,), (({},),), (None,))
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
         return names
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
-        contract = "each row is a function of its row alone"
+        contract = "each output row depends only on its input row"
         function = self.function.callable
         return (UserFunction(function=function, where=self.where, arguments=(None,), main=True, contract=contract),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging(Calling):
-    """Passes tuples on as they are; a function looks at each."""
+    """Forwards tuples unchanged, after calling a function for each."""
 
     is_family: ClassVar[bool] = True
 
@@ -89,7 +89,7 @@ class Judging(Calling):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter(Judging):
-    """The tuples for which the function is true."""
+    """Forwards the tuples for which the function returns a true value."""
 
     counts_emissions: ClassVar[bool] = False
     use: ClassVar[str] = TRUTH
@@ -100,7 +100,7 @@ class Filter(Judging):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split(Judging):
-    """Each tuple goes to the one output port that the function names."""
+    """Sends each tuple to the output port that the function returns."""
 
     counts_emissions: ClassVar[bool] = False
     use: ClassVar[str] = VALUE
@@ -112,7 +112,7 @@ class Split(Judging):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing(Operator):
-    """Passes tuples on as they are, without a look at them."""
+    """Forwards tuples unchanged, without reading them."""
 
     is_family: ClassVar[bool] = True
     counts_emissions: ClassVar[bool] = False
@@ -131,7 +131,7 @@ class Passing(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union(Passing):
-    """The tuples of all ports, in their order."""
+    """Merges the tuples of all ports, in order."""
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return self.passing_all(inputs)
@@ -139,7 +139,7 @@ class Union(Passing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace(Passing):
-    """Changes when tuples go on, never what goes on: a pause per epoch, or a limit of tuples per second."""
+    """Delays tuples without changing them: a pause per epoch, or a limit of tuples per second."""
 
     delay_s: float = 0.0
     rate_per_s: float | None = None
@@ -150,7 +150,7 @@ class Pace(Passing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomSplit(Passing):
-    """Each tuple goes to one output port by chance: a hash of the seed and of the tuple's position."""
+    """Sends each tuple to a random output port, chosen by a hash of the seed and of the tuple's position."""
 
     bounds: tuple[float, ...]  # the upper end of each port's share of 0..1
     seed: int
@@ -163,5 +163,5 @@ class RandomSplit(Passing):
 
 
 def _one_of(ports: int) -> tuple[Bounds, ...]:
-    """The counts of output ports of which each tuple goes to one."""
+    """The counts of the output ports if each tuple goes to one of them."""
     return (ONE if ports == 1 else AT_MOST_ONE,) * ports

@@ -1,4 +1,4 @@
-"""Operators that are written in Python: those of `thalweg.library`, and users' own."""
+"""Operators written in Python: those of `thalweg.library`, and user-defined ones."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from thalweg.ir.user_code import UserClass, UserCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process(Operator):
-    """Python code that takes the tuples of all ports one at a time in the order of their positions.
+    """Python code that processes the tuples of all ports one at a time in the order of their positions.
 
     `by` has the key attributes of each port that takes tuples; None: no state. The last input port takes marks if
-    `marked`; the output port after those of `results` passes them on. What the library's classes do, they declare
-    themselves; nothing but the class needs to know of it.
+    `marked`; the output port after those of `results` forwards them. The classes of the library declare their
+    properties, so that no other code depends on them.
     """
 
     word: str
     logic: Logic = field(compare=False)
     by: tuple[tuple[str, ...], ...] | None
     marked: bool = False
-    timed: bool = False  # marks carry event time: one that does not move it on is none
+    timed: bool = False  # marks carry event time: one that does not advance it is ignored
     results: int = 1
 
     counts_emissions: ClassVar[bool] = True
 
     def result_type(self, port: int) -> TupleType:
-        """The type of an output port that code may submit to; after those come ports for marks and dead letters."""
+        """The type of an output port that code may submit to; ports for marks and dead letters follow."""
         if type(port) is not int or not 0 <= port < self.results:
             raise ValueError(f"expected a port in 0..{self.results - 1}, found {port!r}")
         return self.outputs[port]
@@ -44,7 +44,7 @@ class Process(Operator):
 
     @property
     def library(self) -> LibraryLogic | None:
-        """The logic, if it is Thalweg's own."""
+        """The logic, if it belongs to Thalweg."""
         return self.logic if isinstance(self.logic, LibraryLogic) else None
 
     @property
@@ -59,7 +59,7 @@ class Process(Operator):
         return None if self.by is None or port == self.mark_port else self.by[port]
 
     def state_fingerprint(self) -> str:
-        # The state of users' logic has a version of its own, and their `upgrade`.
+        # The state of user-defined logic has its own version, and an `upgrade` method.
         settings = "" if self.library is None else self.library.settings()
         return f"process v1 {self.word} {type(self.logic).__qualname__} {settings} by {self.by}"
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from thalweg.errors import InternalError
 from thalweg.library.fold_spec import Composed, FoldSpec
-from thalweg.library.fold_terms import Aggregate
+from thalweg.library.fold_terms import AggregateExpr
 from thalweg.library.package_modules import members
 
 _ALL: list[FoldSpec | Composed] = members(__name__, __path__, "FOLDS")
 
-CONSTRUCTORS: dict[str, Callable[..., Aggregate]] = {}  # the functions of `thalweg.agg`
+CONSTRUCTORS: dict[str, Callable[..., AggregateExpr]] = {}  # the functions of `thalweg.agg`
 FOLDS: dict[str, FoldSpec] = {}
 
 for _fold in _ALL:

@@ -1,4 +1,4 @@
-"""A user's function of all values."""
+"""A user function of all values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from thalweg.ir.folds import Fold
 from thalweg.ir.types import AttributeType, conform
-from thalweg.library.fold_spec import Call, Definition, FoldSpec, Whole
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_spec import Definition, FoldCall, FoldSpec, WholeWindow
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> Aggregate:
-    """A function of the list of all values of the window, oldest first; `type` is that of its result."""
-    return Of("apply", argument, function=function, type=type)
+def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> AggregateExpr:
+    """A function of the list of all values of the window, oldest first; `type` is the type of its result."""
+    return FoldTerm("apply", argument, function=function, type=type)
 
 
-def _declared_type(call: Call) -> AttributeType:
+def _declared_type(call: FoldCall) -> AttributeType:
     assert call.declared is not None
     return call.declared
 
@@ -39,7 +39,7 @@ FOLDS = [
         result=_declared_type,
         ordered=True,
         forwards=False,
-        scalar=Whole(_applied),
+        scalar=WholeWindow(_applied),
         kernel=None,
         definition=Definition(_by_definition),
     )

@@ -1,4 +1,4 @@
-"""A value of the tuple with the least or the greatest argument; of equal ones the oldest. Values are pairs."""
+"""A value of the tuple with the smallest or the largest argument; of equal ones the oldest. Values are pairs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from thalweg.ir.type_groups import COMPARED
 from thalweg.ir.types import AttributeType
-from thalweg.library.fold_spec import Call, Definition, Element, FoldSpec, Monoid, same_value
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_spec import Definition, Element, FoldCall, FoldSpec, Monoid, same_value
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def argmin(argument: Argument, picked: Argument) -> Aggregate:
-    """What `picked` is in the tuple with the least argument, the oldest of such tuples."""
-    return Of("argmin", argument, picked=picked)
+def argmin(argument: Argument, picked: Argument) -> AggregateExpr:
+    """The value of `picked` in the tuple with the smallest argument; of several, the oldest."""
+    return FoldTerm("argmin", argument, picked=picked)
 
 
-def argmax(argument: Argument, picked: Argument) -> Aggregate:
-    """What `picked` is in the tuple with the greatest argument, the oldest of such tuples."""
-    return Of("argmax", argument, picked=picked)
+def argmax(argument: Argument, picked: Argument) -> AggregateExpr:
+    """The value of `picked` in the tuple with the largest argument; of several, the oldest."""
+    return FoldTerm("argmax", argument, picked=picked)
 
 
-def _picked_type(call: Call) -> AttributeType:
+def _picked_type(call: FoldCall) -> AttributeType:
     assert call.picked is not None
     return call.picked
 

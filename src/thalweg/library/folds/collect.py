@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from thalweg.ir.types import list_of
-from thalweg.library.fold_spec import Definition, FoldSpec, Whole, argument_type
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_spec import Definition, FoldSpec, WholeWindow, argument_type
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def collect(argument: Argument) -> Aggregate:
+def collect(argument: Argument) -> AggregateExpr:
     """All values, oldest first, as a list."""
-    return Of("collect", argument)
+    return FoldTerm("collect", argument)
 
 
 FOLDS = [
@@ -20,7 +20,7 @@ FOLDS = [
         result=lambda call: list_of(argument_type(call)),
         ordered=True,
         forwards=False,
-        scalar=Whole(lambda values, fold: list(values)),
+        scalar=WholeWindow(lambda values, fold: list(values)),
         kernel=None,
         definition=Definition(lambda values, fold: [*values]),
     )

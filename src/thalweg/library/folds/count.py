@@ -1,4 +1,4 @@
-"""How many tuples the window holds."""
+"""The number of tuples in the window."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import operator
 
 from thalweg.ir.types import INT
 from thalweg.library.fold_spec import CountKernel, Definition, FoldSpec, Monoid, same_value
-from thalweg.library.fold_terms import Aggregate, Of
+from thalweg.library.fold_terms import AggregateExpr, FoldTerm
 
 
-def count() -> Aggregate:
+def count() -> AggregateExpr:
     """The number of tuples."""
-    return Of("count", None)
+    return FoldTerm("count", None)
 
 
 def _one(value: object) -> int:

@@ -1,4 +1,4 @@
-"""How many different values there are."""
+"""The number of distinct values."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from thalweg.errors import GraphError
 from thalweg.ir.folds import Fold
 from thalweg.ir.types import INT, AttributeType
-from thalweg.library.fold_spec import Call, Definition, FoldSpec, Whole, argument_type
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_spec import Definition, FoldCall, FoldSpec, WholeWindow, argument_type
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def distinct(argument: Argument) -> Aggregate:
-    """How many different values."""
-    return Of("distinct", argument)
+def distinct(argument: Argument) -> AggregateExpr:
+    """The number of distinct values."""
+    return FoldTerm("distinct", argument)
 
 
-def _result(call: Call) -> AttributeType:
+def _result(call: FoldCall) -> AttributeType:
     if argument_type(call).composite:
-        raise GraphError(f"agg.distinct of {call.argument}", expected="a type without parts")
+        raise GraphError(f"agg.distinct does not accept {call.argument}", expected="a scalar type")
     return INT
 
 
 def _distinct(values: Sequence[Any], fold: Fold) -> int:
-    """Python's equality; all NaNs are one value. A set tells NaNs apart by identity, which depends on the plan."""
+    """By Python's equality; all NaNs are one value. A set distinguishes NaNs by identity, which depends on the plan."""
     return len({"nan" if _is_nan(v) else v for v in values})
 
 
@@ -46,7 +46,7 @@ FOLDS = [
         result=_result,
         ordered=False,
         forwards=False,
-        scalar=Whole(_distinct),
+        scalar=WholeWindow(_distinct),
         kernel=None,
         definition=Definition(_by_definition),
     )

@@ -1,4 +1,4 @@
-"""The least and the greatest value, as Python's `min` and `max` find them: of equal values the oldest."""
+"""The smallest and the largest value, as determined by Python's `min` and `max`: of equal values the oldest."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from thalweg.library.fold_spec import (
     folded_value,
     same_value,
 )
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def min(argument: Argument) -> Aggregate:
-    """The least value, as Python's `min` finds it."""
-    return Of("min", argument)
+def min(argument: Argument) -> AggregateExpr:
+    """The smallest value, as determined by Python's `min`."""
+    return FoldTerm("min", argument)
 
 
-def max(argument: Argument) -> Aggregate:
-    """The greatest value, as Python's `max` finds it."""
-    return Of("max", argument)
+def max(argument: Argument) -> AggregateExpr:
+    """The largest value, as determined by Python's `max`."""
+    return FoldTerm("max", argument)
 
 
 def _lesser(older: Any, newer: Any) -> Any:
@@ -37,7 +37,7 @@ def _greater(older: Any, newer: Any) -> Any:
 
 
 def _compare_alike(*arrays: Any) -> bool:
-    """Python keeps the older of NaNs and of zeros of both signs; numpy does not."""
+    """Python keeps the older value if one is NaN or both are zeros of different signs; numpy does not."""
     import numpy as np
 
     return not any(

@@ -1,6 +1,6 @@
 """The geometric mean of positive numbers, as Python's `statistics` defines it.
 
-The logarithms are summed exactly and the sum is rounded once, so no grouping of the values matters.
+The logarithms are summed exactly and the sum is rounded once, so the grouping of the values does not matter.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from thalweg.ir.folds import Fold
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT
 from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def geometric_mean(argument: Argument) -> Aggregate:
-    """The n-th root of the product of n positive numbers; a tuple with another number fails."""
-    return Of("geometric_mean", argument)
+def geometric_mean(argument: Argument) -> AggregateExpr:
+    """The n-th root of the product of n positive numbers; a tuple with any other number fails."""
+    return FoldTerm("geometric_mean", argument)
 
 
 def _start(value: float) -> Element:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from thalweg.library.fold_spec import Composed
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def mean(argument: Argument) -> Aggregate:
+def mean(argument: Argument) -> AggregateExpr:
     """The sum divided by the count."""
-    return Of("sum", argument) / Of("count", None)
+    return FoldTerm("sum", argument) / FoldTerm("count", None)
 
 
 FOLDS = [Composed("mean", mean)]

@@ -10,28 +10,28 @@ from thalweg.errors import GraphError
 from thalweg.ir.folds import Fold
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT, AttributeType
-from thalweg.library.fold_spec import Call, Composed, Definition, FoldSpec, Whole
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_spec import Composed, Definition, FoldCall, FoldSpec, WholeWindow
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def quantile(argument: Argument, share: float) -> Aggregate:
-    """The value below which a share (0 to 1) of the values lies, interpolated between the two nearest."""
-    return Of("quantile", argument, parameter=share)
+def quantile(argument: Argument, share: float) -> AggregateExpr:
+    """The value below which a share (0 to 1) of the values is, interpolated between the two nearest values."""
+    return FoldTerm("quantile", argument, parameter=share)
 
 
-def median(argument: Argument) -> Aggregate:
-    """The quantile of one half."""
+def median(argument: Argument) -> AggregateExpr:
+    """The quantile for a share of 0.5."""
     return quantile(argument, 0.5)
 
 
-def _result(call: Call) -> AttributeType:
+def _result(call: FoldCall) -> AttributeType:
     if not (isinstance(call.parameter, int | float) and 0 <= call.parameter <= 1):
         raise GraphError("agg.quantile: bad share", expected="0 to 1", found=repr(call.parameter))
     return FLOAT
 
 
 def _interpolated(values: Sequence[Any], fold: Fold) -> float:
-    """Between the two nearest values, as numpy's default does."""
+    """Interpolate between the two nearest values, like numpy's default."""
     assert fold.parameter is not None
     ordered = sorted(values)
     place = fold.parameter * (len(ordered) - 1)
@@ -56,7 +56,7 @@ FOLDS = [
         result=_result,
         ordered=False,
         forwards=False,
-        scalar=Whole(_interpolated),
+        scalar=WholeWindow(_interpolated),
         kernel=None,
         definition=Definition(_by_definition),
     ),

@@ -8,12 +8,12 @@ from typing import Any
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT
 from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def std(argument: Argument) -> Aggregate:
+def std(argument: Argument) -> AggregateExpr:
     """The standard deviation of a sample (n - 1); 0.0 for one value."""
-    return Of("std", argument)
+    return FoldTerm("std", argument)
 
 
 def _moments(value: float) -> Element:
@@ -21,7 +21,7 @@ def _moments(value: float) -> Element:
 
 
 def _combine(older: Element, newer: Element) -> Element:
-    """Count, mean and sum of squared distances of two runs of values (Chan, Golub and LeVeque)."""
+    """Count, mean and sum of squared distances of two sequences of values (Chan, Golub and LeVeque)."""
     (n, mean, squares), (m, other, more) = older, newer
     total, apart = n + m, other - mean
     return total, mean + apart * m / total, squares + more + apart * apart * n * m / total

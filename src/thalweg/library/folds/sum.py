@@ -17,12 +17,12 @@ from thalweg.library.fold_spec import (
     folded_value,
     same_value,
 )
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def sum(argument: Argument) -> Aggregate:
+def sum(argument: Argument) -> AggregateExpr:
     """The sum, folded from the oldest tuple to the newest."""
-    return Of("sum", argument)
+    return FoldTerm("sum", argument)
 
 
 def _add(older: Any, newer: Any) -> Any:
@@ -36,7 +36,7 @@ def _add(older: Any, newer: Any) -> Any:
 
 
 def _stays_in_64_bits(values: Any, carried: Any) -> bool:
-    """No partial sum may leave 64 bits."""
+    """Whether no partial sum can exceed 64 bits."""
     if values.dtype != "int64" or not values.size:
         return True
     return _greatest(values) * int(values.size) + (_greatest(carried) if carried.size else 0) <= INT64_MAX

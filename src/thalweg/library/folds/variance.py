@@ -1,4 +1,4 @@
-"""The variance of a sample, exact: sums of integers, one rounding at the end. So no grouping of the values matters."""
+"""The variance of a sample: exact integer sums and one rounding, so the grouping of the values does not matter."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from thalweg.ir.folds import Fold
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT
 from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def variance(argument: Argument) -> Aggregate:
+def variance(argument: Argument) -> AggregateExpr:
     """The variance of a sample (n - 1), rounded once; 0.0 for one value."""
-    return Of("variance", argument)
+    return FoldTerm("variance", argument)
 
 
 def _start(value: float) -> Element:
     """Count; the sum in units of 2**-places; the sum of squares in units of 2**(-2 * places); places.
 
-    Places are None if a value is not finite.
+    Places is None if a value is not finite.
     """
     if not math.isfinite(value):
         return 1, 0, 0, None

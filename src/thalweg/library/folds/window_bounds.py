@@ -1,26 +1,26 @@
-"""Where a window by time starts, and where it ends."""
+"""The start and the end of a window in event time."""
 
 from __future__ import annotations
 
 from thalweg.errors import GraphError
 from thalweg.ir.types import AttributeType
-from thalweg.library.fold_spec import Call, FoldSpec, WindowBound
-from thalweg.library.fold_terms import Aggregate, Of
+from thalweg.library.fold_spec import FoldCall, FoldSpec, WindowBound
+from thalweg.library.fold_terms import AggregateExpr, FoldTerm
 
 
-def window_start() -> Aggregate:
+def window_start() -> AggregateExpr:
     """The event time at which the window starts."""
-    return Of("window_start", None)
+    return FoldTerm("window_start", None)
 
 
-def window_end() -> Aggregate:
-    """The event time at which the window ends; it holds the tuples before."""
-    return Of("window_end", None)
+def window_end() -> AggregateExpr:
+    """The event time at which the window ends (exclusive)."""
+    return FoldTerm("window_end", None)
 
 
-def _time_type(name: str, call: Call) -> AttributeType:
+def _time_type(name: str, call: FoldCall) -> AttributeType:
     if call.time is None:
-        raise GraphError(f"agg.{name} outside of event time", expected="a window by time")
+        raise GraphError(f"agg.{name} requires event time", expected="a window by time")
     return call.time
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT
 from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def wma(argument: Argument) -> Aggregate:
-    """The weighted moving average: the oldest value counts once, the newest as often as there are values."""
-    return Of("wma", argument)
+def wma(argument: Argument) -> AggregateExpr:
+    """The weighted moving average: of n values, the oldest has the weight 1 and the newest the weight n."""
+    return FoldTerm("wma", argument)
 
 
 def _start(value: float) -> Element:
@@ -20,7 +20,7 @@ def _start(value: float) -> Element:
 
 
 def _combine(older: Element, newer: Element) -> Element:
-    """Count, sum, and sum of values weighted by their place (1 for the oldest)."""
+    """Count, sum, and sum of the values weighted by their rank (1 for the oldest)."""
     (n, total, weighted), (m, other, more) = older, newer
     return n + m, total + other, weighted + (more + n * other)
 
@@ -35,7 +35,7 @@ def _step(older: Any, newer: Any) -> Any:
     return {
         "n": older["n"] + newer["n"],
         "sum": older["sum"] + newer["sum"],
-        # Each of the newer values moves up by as many places as there are older ones.
+        # The rank of each newer value grows by the number of older ones.
         "weighted": older["weighted"] + (newer["weighted"] + older["n"] * newer["sum"]),
     }
 

@@ -1,6 +1,6 @@
 """The kinds of windows: a module for each, or for a small family. A module lists them under `WINDOWS`.
 
-`WINDOWS` are those of aggregates and of functions of a window's tuples; `JOIN_WINDOWS` those of the sides of joins.
+`WINDOWS` are for aggregates and functions of a window's tuples; `JOIN_WINDOWS` are for the sides of joins.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ALL: list[type[Window] | type[JoinWindow]] = members(__name__, __path__, "WINDO
 
 
 def check_kind(kind: type[Window] | type[JoinWindow]) -> None:
-    """Refuse a kind that does not define all that is known of a window."""
+    """Reject a kind that does not define all required attributes of a window."""
     required = REQUIRED if issubclass(kind, Window) else ("written",)
     missing = [name for name in required if name not in vars(kind)]
     if missing:

@@ -15,9 +15,9 @@ from thalweg.library.window_arguments import Duration, bad, stretch
 
 
 class EventTimeAggregate(WindowAggregate):
-    """Windows in event time, closed when the event time has passed their end; what comes too late goes to port 1."""
+    """Windows in event time, closed when the event time has passed their end; late tuples go to port 1."""
 
-    version = 2  # since 2 panes are in the order of their time
+    version = 2  # since version 2, panes are in the order of their time
 
     def __init__(self) -> None:
         self.panes: dict[int, Pane] = {}  # by their start, the oldest first
@@ -59,7 +59,7 @@ class EventTimeAggregate(WindowAggregate):
             self.submit(t, 1)
             return
         if self.now is not None:
-            self.closed = self.now  # windows that ended before are closed, also those that had no tuple
+            self.closed = self.now  # windows that ended earlier are closed, even those without tuples
         self.add(self._pane(at // self._pane_size() * self._pane_size()), taken)
 
     def _pane(self, start: int) -> Pane:
@@ -79,7 +79,7 @@ class EventTimeAggregate(WindowAggregate):
         self._close(None)
 
     def _close(self, time: int | None) -> None:
-        """The windows that end by then; at the end, all. None is tried again, also if the result of one fails."""
+        """Close the windows that end by this time, or all at the end. None is retried, even if its result fails."""
         size, step, panes = self.config.window.size, self.config.window.step, self.panes
         starts, ends = list(panes), list[int]()
         for pane in starts:
@@ -87,7 +87,7 @@ class EventTimeAggregate(WindowAggregate):
             for end in range(self._next_end(pane), last + 1, step):
                 self.closed = end
                 ends.append(end)
-        # A pane is done when the last window over it is.
+        # A pane is dropped when the last window over it is closed.
         self.panes = {start: panes[start] for start in starts if not ends or self._last_end(start) > ends[-1]}
         for end in ends:
             inside = starts[bisect_left(starts, end - size) : bisect_left(starts, end)]
@@ -100,7 +100,7 @@ class EventTimeApply(Applied, EventTimeAggregate):
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow(Window):
-    """What both kinds have: `size` and `step` in the unit of the attribute `on` (microseconds for datetimes)."""
+    """The fields of both kinds: `size` and `step` in the unit of the attribute `on` (microseconds for datetimes)."""
 
     size: int
     step: int
@@ -117,7 +117,7 @@ class TimeWindow(Window):
 
 @dataclass(frozen=True, slots=True)
 class TumblingTime(TimeWindow):
-    """Stretches of event time, from a multiple of their size."""
+    """Consecutive intervals of event time, each starting at a multiple of the size."""
 
     written = "window.tumbling(time=t, by=…)"
     marks = EVENT_TIME
@@ -133,7 +133,7 @@ class TumblingTime(TimeWindow):
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
-        return (0, 0), "a window gives results when a mark closes it"
+        return (0, 0), "a window emits results when a mark closes it"
 
     def __str__(self) -> str:
         return self._text("tumbling")
@@ -141,7 +141,7 @@ class TumblingTime(TimeWindow):
 
 @dataclass(frozen=True, slots=True)
 class SlidingTime(TimeWindow):
-    """The last `size` of event time, seen every `step`."""
+    """The last `size` of event time, evaluated every `step`."""
 
     written = "window.sliding(time=t, slide=u, by=…)"
     marks = EVENT_TIME
@@ -161,7 +161,7 @@ class SlidingTime(TimeWindow):
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
-        return (0, 0), "a window gives results when a mark closes it"
+        return (0, 0), "a window emits results when a mark closes it"
 
     def __str__(self) -> str:
         return self._text("sliding")

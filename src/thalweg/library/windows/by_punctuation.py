@@ -11,7 +11,7 @@ from thalweg.library.window_arguments import whole
 
 
 class PunctuatedAggregate(WindowAggregate):
-    """Aggregates over the tuples between punctuations: the last few such stretches, seen at each punctuation."""
+    """Aggregates over the last few sections between punctuations, evaluated at each punctuation."""
 
     def __init__(self) -> None:
         self.panes = [Pane()]
@@ -51,7 +51,7 @@ class TumblingPunctuation(Window):
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
-        return (0, 0), "a window gives results when a mark closes it"
+        return (0, 0), "a window emits results when a mark closes it"
 
     def __str__(self) -> str:
         return f"tumbling(punctuation 1){self.by_text}"
@@ -59,7 +59,7 @@ class TumblingPunctuation(Window):
 
 @dataclass(frozen=True, slots=True)
 class SlidingPunctuation(Window):
-    """The last `stretches` stretches between punctuations, seen at each one."""
+    """The last `stretches` sections between punctuations, evaluated at each punctuation."""
 
     stretches: int
 
@@ -76,7 +76,7 @@ class SlidingPunctuation(Window):
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
-        return (0, 0), "a window gives results when a mark closes it"
+        return (0, 0), "a window emits results when a mark closes it"
 
     def __str__(self) -> str:
         return f"sliding(punctuation {self.stretches}){self.by_text}"

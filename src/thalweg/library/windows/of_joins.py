@@ -1,4 +1,4 @@
-"""The windows of the two sides of a join: which tuples a side remembers."""
+"""The windows of the two sides of a join: which tuples a side keeps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from thalweg.library.window_arguments import Duration, bad, stretch
 
 
 class JoinWindow:
-    """Which tuples one side of a join remembers."""
+    """Which tuples one side of a join keeps."""
 
     __slots__ = ()
 
-    written: ClassVar[str]  # how users write it; docs/operators.md has it in a table
+    written: ClassVar[str]  # how users write it, as in a table of docs/operators.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Last(JoinWindow):
 
 @dataclass(frozen=True, slots=True)
 class Within(JoinWindow):
-    """The tuples whose event time is at most this far away."""
+    """The tuples whose event time differs by at most `size`."""
 
     size: int
     clock: bool = False  # given as a timedelta

@@ -37,7 +37,7 @@ class Running(Window):
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
-        return (1, 1), "a running window gives a result for each tuple"
+        return (1, 1), "a running window emits a result for each tuple"
 
     def __str__(self) -> str:
         return f"running{self.by_text}"

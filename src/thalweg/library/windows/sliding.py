@@ -1,4 +1,4 @@
-"""Sliding windows that tuples move: by count, and by a delta of an attribute."""
+"""Sliding windows that advance with the tuples: by count, and by a delta of an attribute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.library.window_arguments import delta_on, whole
 
 
 class SlidingAggregate(WindowAggregate):
-    """Aggregates over the last tuples, by number or by how far their attribute is below the newest one's."""
+    """Aggregates over the last tuples, by count or by the distance of an attribute to that of the newest tuple."""
 
     def __init__(self) -> None:
         self.queue = TwoStacks()
@@ -28,7 +28,7 @@ class SlidingAggregate(WindowAggregate):
         elements, values = self.taken(t)
         at = getattr(t, window.on) if isinstance(window, SlidingDelta) else None
         gone = self._gone(at)
-        # Whatever can fail comes first: a tuple that fails leaves the window as it was.
+        # Everything that can fail comes first: a tuple that fails leaves the window unchanged.
         folded = self.queue.slide(gone, elements, self.config.combined)
         self.lists.append(values)
         if isinstance(window, SlidingDelta):
@@ -54,7 +54,7 @@ class SlidingApply(Applied, SlidingAggregate):
 
 
 def _results(slide: int) -> tuple[tuple[int, int | None], str]:
-    return (1 if slide == 1 else 0, 1), "a sliding window gives a result at each slide"
+    return (1 if slide == 1 else 0, 1), "a sliding window emits a result at each slide"
 
 
 def _slide_text(slide: int) -> str:
@@ -63,7 +63,7 @@ def _slide_text(slide: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sliding(Window):
-    """The last `count` tuples of the key, seen at every `slide`-th tuple of the key."""
+    """The last `count` tuples of the key, evaluated at every `slide`-th tuple of the key."""
 
     count: int
     slide: int
@@ -90,7 +90,7 @@ class Sliding(Window):
 
 @dataclass(frozen=True, slots=True)
 class SlidingDelta(Window):
-    """The tuples whose attribute `on` is at most `delta` below that of the newest, seen at every `slide`-th tuple."""
+    """The tuples whose attribute `on` is at most `delta` below the newest one, evaluated at every `slide`-th tuple."""
 
     delta: Any
     on: str

@@ -1,4 +1,4 @@
-"""Tumbling windows that tuples close: by count, and by a delta of an attribute."""
+"""Tumbling windows that are closed by tuples: by count, and by a delta of an attribute."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from thalweg.library.decimals import above
 from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
 from thalweg.library.window_arguments import delta_on, whole
 
-_RESULTS = (0, 1), "a tumbling window gives a result when it closes"
+_RESULTS = (0, 1), "a tumbling window emits a result when it closes"
 
 
 class TumblingAggregate(WindowAggregate):
-    """Aggregates over blocks: a number of tuples, or tuples whose attribute is at most a delta above the first's."""
+    """Aggregates over blocks: a number of tuples, or tuples whose attribute is at most a delta above the first one."""
 
     def __init__(self) -> None:
         self.pane = Pane()
@@ -53,7 +53,7 @@ class TumblingApply(Applied, TumblingAggregate):
 
 @dataclass(frozen=True, slots=True)
 class Tumbling(Window):
-    """Blocks of `count` tuples of the key; the last one, at the end, may have fewer."""
+    """Blocks of `count` tuples of the key; at the end of the input, the last block may have fewer."""
 
     count: int
 

@@ -1,1 +1,1 @@
-"""Splitters and mergers: how tuples of one stream part into channels and meet again in their order."""
+"""Splitters and mergers: how the tuples of one stream are split over channels and merged again in order."""

@@ -1,13 +1,14 @@
-"""Mergers: the tuples of several channels back into one stream, in order, as soon as a rule allows it.
+"""Mergers: merge the tuples of several channels into one stream, in order, as early as the strategy allows.
 
-A merger is not a sort. It takes what a channel sends (frames, whose numbers ascend, and pulses), holds back what cannot
-go yet, and gives the rest at once. Numbers are positions. What may go is decided by the strategy:
+A merger is not a sort. It takes the items that a channel sends (frames, whose numbers ascend, and pulses), holds back
+those that cannot be released yet, and releases the rest immediately. Numbers are positions. The strategy decides what
+can be released:
 
-- round-robin: the splitter dealt whole frames in turn, and every frame comes back; frames go in turn.
-- numbers: every number comes back exactly once, so `last + 1` is what is waited for.
-- numbers and pulses: numbers may be missing. A channel's numbers ascend, so nothing at or below the newest number of a
-  channel is still to come from it; what lies at or below the least of these, over all channels, can go.
-- none: nobody looks at the order; everything goes at once.
+- round-robin: the splitter sent complete frames in turn, and every frame comes back; frames are released in turn.
+- numbers: every number comes back exactly once, so the merger waits for `last + 1`.
+- numbers and pulses: numbers may be missing. A channel's numbers ascend, so a channel sends nothing more at or below
+  its newest number; everything at or below the smallest of these, over all channels, can be released.
+- none: no operator depends on the order; everything is released immediately.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.ordering.queues import Queues, Seen
 
 
@@ -33,25 +34,25 @@ Item = Frame | Pulse
 
 
 class Merger(Protocol):
-    """What stands where channels meet."""
+    """The interface of a merger of channels."""
 
     @property
     def held(self) -> int:
-        """How many tuples cannot go yet."""
+        """The number of tuples that cannot be released yet."""
 
     @property
     def most_held(self) -> int:
-        """The most there ever were."""
+        """The maximum of `held` so far."""
 
     def arrive(self, channel: int, item: Item) -> list[Item]:
-        """What can go now that this has arrived."""
+        """Take an item of a channel; the items that can be released now."""
 
     def end(self) -> list[Item]:
-        """What is left when all channels have ended."""
+        """The items that are left when all channels have ended."""
 
 
 class RoundRobin:
-    """Frames go in turn, channel after channel."""
+    """Releases frames in turn, channel by channel."""
 
     def __init__(self, channels: int) -> None:
         self.queues: list[deque[Frame]] = [deque() for _ in range(channels)]
@@ -60,7 +61,7 @@ class RoundRobin:
 
     def arrive(self, channel: int, item: Item) -> list[Item]:
         if isinstance(item, Pulse):
-            return []  # turns say enough
+            return []  # the order of turns is sufficient
         self.queues[channel].append(item)
         self.held += len(item)
         self.most_held = max(self.most_held, self.held)
@@ -73,13 +74,13 @@ class RoundRobin:
         return out
 
     def end(self) -> list[Item]:
-        """The splitter stopped somewhere in a round, so nothing is left."""
+        """Wherever in a round the splitter stopped, nothing is left."""
         assert not self.held
         return []
 
 
 class Numbers:
-    """Every number comes exactly once: `last + 1` is what is waited for."""
+    """Every number comes exactly once: the merger waits for `last + 1`."""
 
     def __init__(self, channels: int, last: int = -1) -> None:
         self.waiting = Queues(channels)
@@ -111,11 +112,11 @@ class Numbers:
 
 
 class NumbersAndPulses:
-    """Numbers may be missing: the least of the channels' newest numbers, on the seen-heap, says what is never coming.
+    """Numbers may be missing: nothing more comes at or below the smallest of the channels' newest numbers (seen-heap).
 
-    `forwards`: a merger inside a shuffle passes each pulse on, once, behind what it proves.
-    `shared`: several tuples of a channel, one behind the other, may have the same number, also across frames; then the
-    newest number of a channel is finished only when a greater one, or a pulse, is seen.
+    `forwards`: a merger inside a shuffle forwards each pulse once, after the tuples up to it.
+    `shared`: consecutive tuples of a channel may have the same number, also across frames; then the newest number of a
+    channel is complete only when a greater one, or a pulse, is seen.
     """
 
     def __init__(self, channels: int, last: int = -1, *, forwards: bool = False, shared: bool = False) -> None:
@@ -154,7 +155,7 @@ class NumbersAndPulses:
         else:
             self.pulses.clear()
         out += self._frames(self.last)
-        if not self.shared:  # what follows the last number without a gap may go, too, whatever other channels have seen
+        if not self.shared:  # numbers after the last one without a gap can be released too, whatever was seen
             self.last = self.waiting.without_gap(self.last)
             out += self._frames(self.last)
         return out
@@ -170,7 +171,7 @@ class NumbersAndPulses:
 
 
 class Unordered:
-    """Nobody looks at the order."""
+    """Releases every frame immediately, in arrival order."""
 
     held = most_held = 0
 
@@ -182,5 +183,5 @@ class Unordered:
 
 
 def merged(items: Sequence[Item]) -> Frame | None:
-    """The tuples of released items, one behind the other."""
+    """The tuples of released items in one frame."""
     return merge([item for item in items if isinstance(item, Frame)])

@@ -1,4 +1,4 @@
-"""What mergers are made of: the queues of the channels with the next-heap, and the seen-heap."""
+"""The data structures of mergers: the queues of the channels with the next-heap, and the seen-heap."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.order import merge
+from thalweg.runtime.merge_frames import merge
 
-STRETCH = 16  # at least so many numbers are looked at when a gap is searched for
+STRETCH = 16  # the search for a gap examines at least this many numbers at a time
 
 
 class Queues:
-    """What each channel has sent and what has not gone yet; the fronts of the queues lie in the next-heap."""
+    """The frames of each channel that are not released yet; the fronts of the queues are in the next-heap."""
 
     def __init__(self, channels: int) -> None:
         self.queues: list[deque[Frame]] = [deque() for _ in range(channels)]
@@ -49,12 +49,12 @@ class Queues:
         return taken[0] if len(taken) == 1 else merge(taken)
 
     def without_gap(self, last: int) -> int:
-        """The greatest number such that every number behind `last` up to it is here. It costs as much as there is up to
-        that number, however much is held back behind it."""
+        """The greatest number such that every number after `last` up to it has arrived. The cost depends on the
+        tuples up to that number, not on those held back after it."""
         if not self.fronts or self.fronts[0][0] != last + 1:
             return last
         fronts, passed = self.fronts.copy(), [0] * len(self.queues)
-        while fronts and fronts[0][0] == last + 1:  # frames one behind the other, without gaps inside: no need to sort
+        while fronts and fronts[0][0] == last + 1:  # consecutive frames without gaps inside: no need to sort
             first, channel = fronts[0]
             frame = self.queues[channel][passed[channel]]
             newest = int(frame.position[-1])
@@ -69,7 +69,7 @@ class Queues:
         return last
 
     def _sorted_without_gap(self, last: int) -> int:
-        """The same, where the numbers of the channels lie between each other: by stretches, each twice as long."""
+        """The same if the numbers of the channels interleave: by stretches, each twice as long as the one before."""
         stretch = max(STRETCH, len(self.queues) * len(self.queues[self.fronts[0][1]][0]))
         while True:
             numbers = self._numbers(last, last + stretch)
@@ -80,7 +80,7 @@ class Queues:
             stretch *= 2
 
     def _numbers(self, low: int, high: int) -> Array:
-        """The numbers that are here, behind one and up to another. Tuples of one position share its number."""
+        """The numbers after `low` and up to `high` that have arrived. Tuples of one position share its number."""
         found: list[Array] = []
         for queue in self.queues:
             for frame in queue:
@@ -95,7 +95,7 @@ class Queues:
 
 
 class Seen:
-    """The seen-heap: how far each channel has said to be, and the least of it, which all channels have reached."""
+    """The seen-heap: the newest number of each channel, and the smallest of them, which all channels have reached."""
 
     def __init__(self, channels: int, last: int) -> None:
         self.numbers = [last] * channels
@@ -107,7 +107,7 @@ class Seen:
 
     @property
     def least(self) -> int:
-        """The top of the heap, brought up to date."""
+        """The top of the heap, after outdated entries are replaced."""
         while self.backs[0][0] != self.numbers[self.backs[0][1]]:
             channel = self.backs[0][1]
             heapreplace(self.backs, (self.numbers[channel], channel))

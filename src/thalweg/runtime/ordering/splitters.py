@@ -1,4 +1,4 @@
-"""Splitters: where one stream parts into channels, with the pulses that let mergers tell gone from slow."""
+"""Splitters: split one stream into channels, with pulses that let mergers distinguish dropped tuples from slow ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.left_folds import group_order
 from thalweg.runtime.ordering.mergers import Item, Pulse
-from thalweg.runtime.segments import group_order
 
 PULSE_PERIOD = 10  # frames' worth of tuples per channel between pulses, as in the paper, where a frame is a tuple
 
-Sent = tuple[int, Item]  # channel, what it gets
+Sent = tuple[int, Item]  # channel, the item for it
 
 
 @dataclass(slots=True)
 class Dealer:
-    """Whole frames in turn: for regions without state and with exactly one tuple out for each tuple in."""
+    """Sends complete frames in turn: for regions without state that emit exactly one tuple for each tuple."""
 
     channels: int
     next: int = 0
@@ -31,7 +31,7 @@ class Dealer:
 
 @dataclass(slots=True)
 class Router:
-    """Tuples to the channel of their key, or in turn where there is none; a pulse to every channel once per period.
+    """Sends tuples to the channel of their key, or in turn if there is none; a pulse to every channel once per period.
 
     `period`: tuples per channel between two pulses; None: no pulses, because they exist already (inside a shuffle).
     """
@@ -49,9 +49,9 @@ class Router:
             yield from self.pulse(Pulse(int(frame.position[-1])))
 
     def spread(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
-        """What each channel gets of a frame."""
+        """The part of a frame for each channel."""
         routes = self.route(frame)
-        if len(routes) and (routes == routes[0]).all():  # a block as a whole
+        if len(routes) and (routes == routes[0]).all():  # a complete block
             yield int(routes[0]), frame
             return
         order, starts, lengths = group_order(routes, self.channels)
@@ -61,7 +61,7 @@ class Router:
                 yield channel, spread.window(start, start + length)
 
     def pulse(self, pulse: Pulse) -> Iterator[Sent]:
-        """The same pulse to every channel: a new one, or inside a shuffle one that arrived."""
+        """The same pulse to every channel: a new one or, inside a shuffle, one that arrived."""
         for channel in range(self.channels):
             yield channel, pulse
 
@@ -72,5 +72,5 @@ def in_turn(channels: int) -> Callable[[Frame], Array]:
 
 
 def by_block(channels: int, rows: int) -> Callable[[Frame], Array]:
-    """Routes blocks of consecutive positions, so that frames stay whole."""
+    """Routes blocks of consecutive positions, so that frames stay in one piece."""
     return lambda frame: np.asarray((frame.position // rows) % channels)

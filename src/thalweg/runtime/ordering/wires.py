@@ -1,8 +1,8 @@
-"""The merger in front of a PE with state: all wires of its exchange at once.
+"""The merger before a PE with state: all wires of its exchange together.
 
-An operator with several inputs needs the tuples of one position together, whichever wires bring them. So the wires
-share one seen-heap: a pulse says how far a channel is on all of its wires, and what goes is cut at one position. It is
-numbers and pulses; a shuffle can use nothing less, because behind it a channel sees only some numbers.
+An operator with several inputs needs the tuples of one position together, whichever wires they arrive on. So the wires
+share one seen-heap: a pulse gives the progress of a channel on all of its wires, and all wires are cut at one position.
+The strategy is numbers and pulses: a shuffle requires it, because after a shuffle a channel sees only some numbers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from thalweg.runtime.ordering.queues import Queues, Seen
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The tuples behind the slice before, up to the pulse: a frame of each wire that has some, and the one copy of the
-    pulse that goes on behind them."""
+    """The tuples after the previous slice, up to the pulse: a frame of each wire that has any, and the single copy of
+    the pulse, which is forwarded after them."""
 
     frames: Mapping[int, Frame]
     pulse: Pulse
@@ -35,7 +35,7 @@ class WiresMerger:
         self.held = self.most_held = 0
 
     def arrive(self, channel: int, frames: Mapping[int, Frame], pulse: Pulse) -> None:
-        """A channel's tuples up to the pulse: on each wire behind those that it sent before."""
+        """Take a channel's tuples up to the pulse; on each wire they come after those that it sent before."""
         for wire, frame in frames.items():
             if len(frame):
                 self.waiting.setdefault(wire, Queues(self.channels)).push(channel, frame)
@@ -45,11 +45,11 @@ class WiresMerger:
 
     @property
     def ready(self) -> bool:
-        """Whether `take` would move on."""
+        """Whether `take` would advance."""
         return self.seen.least > self.last
 
     def take(self) -> Slice:
-        """All that can go. Whoever is slower than the channels gets larger slices, not more of them."""
+        """Release all that is ready. A PE that is slower than the channels gets larger slices, not more of them."""
         self.last = self.seen.least
         found = {wire: queues.up_to(self.last) for wire, queues in sorted(self.waiting.items())}
         frames = {wire: frame for wire, frame in found.items() if frame is not None}

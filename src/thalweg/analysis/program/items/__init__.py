@@ -1,9 +1,10 @@
-"""What may be done with the things that a value may be: handlers by the type of an item."""
+"""Operations on the items of a value: handlers by the type of an item."""
 
 from __future__ import annotations
 
 from typing import get_args
 
+from thalweg.analysis.program.abstract_values import Item
 from thalweg.analysis.program.items import (  # noqa: F401  they register handlers
     attributes,
     calls,
@@ -12,7 +13,6 @@ from thalweg.analysis.program.items import (  # noqa: F401  they register handle
     subscripts,
 )
 from thalweg.analysis.program.machine import ATTRIBUTES, CALLS, ITERATION, SUBSCRIPTS
-from thalweg.analysis.program.values import Item
 
 for _registry in (CALLS, ATTRIBUTES, ITERATION, SUBSCRIPTS):
     _registry.require(get_args(Item))

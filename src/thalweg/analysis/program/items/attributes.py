@@ -1,4 +1,4 @@
-"""Reading attributes, by what they are read of."""
+"""Reading and writing attributes, by the type of the item."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ import types
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.changes import alias_changed, mutate
-from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute
-from thalweg.analysis.program.machine import ATTRIBUTES, Machine
-from thalweg.analysis.program.python_types import ITERATOR, is_built_in, methods_of, plain_attribute
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     NOTHING,
     PLAIN,
     PLAINS,
@@ -22,28 +17,33 @@ from thalweg.analysis.program.values import (
     Bound,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
     Root,
-    Row,
     Submit,
     Super,
     Value,
+    ValueOf,
     classes_of,
     join,
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
+from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute
+from thalweg.analysis.program.machine import ATTRIBUTES, Machine
+from thalweg.analysis.program.python_types import ITERATOR, is_built_in, methods_of, plain_attribute
 
-TEXTS = ("__name__", "__qualname__", "__doc__", "__module__")  # of functions and of what exists
+TEXTS = ("__name__", "__qualname__", "__doc__", "__module__")  # of functions and of existing objects
 
 
-@ATTRIBUTES.handles(Row)
-def of_row(m: Machine, item: Row, name: str, node: ast.AST) -> Value:
+@ATTRIBUTES.handles(InputTuple)
+def of_row(m: Machine, item: InputTuple, name: str, node: ast.AST) -> Value:
     given = item.type.get(name)
     if given is None:
         return of_class(m, item, item.type.python, name, node)
@@ -70,7 +70,7 @@ def of_object(m: Machine, item: New | Part, name: str, node: ast.AST) -> Value:
     return join((m.memory.get(item, name), of_class(m, item, item.type, name, node)))
 
 
-@ATTRIBUTES.handles(Of)
+@ATTRIBUTES.handles(ValueOf)
 def of_value(m: Machine, item: Item, name: str, node: ast.AST) -> Value:
     found = join((m.memory.get(item, name), of_built_in(m, item, name, node)))
     if not found and tuple in (types_of(item) or ()):
@@ -106,12 +106,12 @@ def of_function(m: Machine, item: Item, name: str, node: ast.AST) -> Value:
 
 @ATTRIBUTES.handles(Anything)
 def of_anything(m: Machine, item: Anything, name: str, node: ast.AST) -> Value:
-    m.unknown(f"reads .{name} of something that cannot be read", node, just(item))
+    m.unknown(f"reads .{name} of a value that cannot be analyzed", node, just(item))
     return just(Anything(item.roots))
 
 
 def of_built_in(m: Machine, item: Item, name: str, node: ast.AST) -> Value:
-    """An attribute that the built-in type of an item has."""
+    """An attribute of the built-in type of an item."""
     found: list[Value] = []
     for kind in types_of(item) or ():
         if kind is ITERATOR and name != "__next__":  # it represents generators and views, too
@@ -128,11 +128,11 @@ def of_built_in(m: Machine, item: Item, name: str, node: ast.AST) -> Value:
 
 
 def of_class(m: Machine, item: Item, cls: type | None, name: str, node: ast.AST) -> Value:
-    """An attribute that the class of an object has."""
+    """An attribute of the class of an object."""
     if cls is None:
         return NOTHING
     if live_objects.looks_up_itself(cls):
-        return m.unknown(f"{cls.__name__} looks its attributes up itself", node, just(item))
+        return m.unknown(f"uses {cls.__name__}, which defines its own attribute lookup", node, just(item))
     if name == "__class__":
         return just(Known(cls, Root.of("the class", cls.__name__, cls)))
     found = bind(m, class_attribute(cls, name), item, cls, name, node)
@@ -142,7 +142,7 @@ def of_class(m: Machine, item: Item, cls: type | None, name: str, node: ast.AST)
 
 
 def bind(m: Machine, held: Any, receiver: Item, cls: type, name: str, node: ast.AST) -> Value:
-    """A class's attribute as its object sees it."""
+    """A class attribute, bound to its object."""
     if held is NOT_THERE or isinstance(held, types.MemberDescriptorType | types.GetSetDescriptorType):
         return NOTHING
     if isinstance(held, types.FunctionType):
@@ -156,16 +156,16 @@ def bind(m: Machine, held: Any, receiver: Item, cls: type, name: str, node: ast.
     if isinstance(held, types.MethodDescriptorType | types.WrapperDescriptorType):
         return just(Method(receiver, name))
     if hasattr(type(held), "__get__"):
-        return m.unknown(f"{name} of {cls.__name__} runs code that cannot be read", node, just(receiver))
+        return m.unknown(f"uses {name} of {cls.__name__}, whose code cannot be analyzed", node, just(receiver))
     root = Root.of("the class attribute", f"{cls.__name__}.{name}", held)
-    for one in cls.__mro__[:-1]:  # setting it in a class in between changes what is found
+    for one in cls.__mro__[:-1]:  # setting it in a class in between changes the lookup
         m.notes.saw((one, name), m.reason(f"reads {root}", node))
     return join((just(Known(held, root)), m.memory.get(Known(cls), name)))
 
 
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST, shown: str) -> None:
     if not value:
-        m.lose(f"writes {shown}, of which nothing is known", node)
+        m.lose(f"writes {shown}, an attribute of an unknown object", node)
     mutate(m, value, f"writes {shown}", node, name)
     for item in value:
         simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
@@ -174,9 +174,9 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             if isinstance(held, property) and held.fset is not None:
                 m.call(just(Bound(held.fset, item)), Args([new]), node)
             elif live_objects.is_data_descriptor(held) and not isinstance(held, property | types.MemberDescriptorType):
-                m.unknown(f"{cls.__name__}.{name} runs code when it is set", node, just(item), new)
+                m.unknown(f"writes {cls.__name__}.{name}, which runs code when it is set", node, just(item), new)
             elif class_attribute(cls, "__setattr__") not in (object.__setattr__, NOT_THERE):
-                m.unknown(f"{cls.__name__} sets its attributes itself", node, just(item), new)
+                m.unknown(f"writes an attribute of {cls.__name__}, which defines __setattr__", node, just(item), new)
         m.put(item, name, new)
         alias_changed(m, item)
         if isinstance(item, New) and m.store is not None and name in (m.store.fields(item) or {}):

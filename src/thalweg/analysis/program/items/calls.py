@@ -1,4 +1,4 @@
-"""Calls, by what is called."""
+"""Calls, by the type of the callee."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import functools
 import types
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.changes import alias_changed
-from thalweg.analysis.program.emissions import emit
-from thalweg.analysis.program.items.functions import call_function, follow
-from thalweg.analysis.program.items.known_calls import call_known, submit
-from thalweg.analysis.program.machine import CALLS, Machine, called
-from thalweg.analysis.program.python_types import MUTATORS
-from thalweg.analysis.program.scopes import parameters
-from thalweg.analysis.program.stdlib.container_methods import call_method
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     NOTHING,
     UNKNOWN,
     Anything,
     Bound,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
-    Row,
     Submit,
     Super,
     Value,
+    ValueOf,
     classes_of,
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed
+from thalweg.analysis.program.emissions import emit
+from thalweg.analysis.program.items.function_calls import call_function, follow
+from thalweg.analysis.program.items.known_calls import call_known, submit
+from thalweg.analysis.program.machine import CALLS, Machine, called
+from thalweg.analysis.program.python_types import MUTATORS
+from thalweg.analysis.program.scopes import parameters
+from thalweg.analysis.program.stdlib.container_methods import call_method
 from thalweg.ir.logic import Logic
 
 CALLS.handles(Known)(call_known)
@@ -85,7 +85,7 @@ def call_object(m: Machine, item: New | Part, args: Args, node: ast.AST, surely:
         return _call_partial(m, item, args, node)
     if live_objects.is_python_class(item.type):
         return call_tuple(m, item, args, node, surely)
-    return m.unknown(f"calls {called(node)}, which was kept", node, just(item), UNKNOWN)
+    return m.unknown(f"calls {called(node)}, an object whose code cannot be analyzed", node, just(item), UNKNOWN)
 
 
 def _call_partial(m: Machine, item: New, args: Args, node: ast.AST) -> Value:
@@ -96,16 +96,16 @@ def _call_partial(m: Machine, item: New, args: Args, node: ast.AST) -> Value:
     return m.call(m.memory.get(item, "func"), merged, node)
 
 
-@CALLS.handles(Row)
+@CALLS.handles(InputTuple)
 def call_tuple(m: Machine, item: Item, args: Args, node: ast.AST, surely: bool) -> Value:
     return m.call(m.attribute(just(item), "__call__", node), args, node)
 
 
 @CALLS.handles(Anything)
 def call_anything(m: Machine, item: Anything, args: Args, node: ast.AST, surely: bool) -> Value:
-    return m.unknown(f"calls {called(node)}, which cannot be read", node, just(item), *args.all())
+    return m.unknown(f"calls {called(node)}, which cannot be analyzed", node, just(item), *args.all())
 
 
-@CALLS.handles(Of, Given, Super)
+@CALLS.handles(ValueOf, Given, Super)
 def call_value(m: Machine, item: Item, args: Args, node: ast.AST, surely: bool) -> Value:
-    return NOTHING  # not callable: an exception
+    return NOTHING  # not callable: raises an exception

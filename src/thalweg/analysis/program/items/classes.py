@@ -1,4 +1,4 @@
-"""Calls of classes: the objects that the code makes."""
+"""Calls of classes: the objects that the code creates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import types
 from typing import Any
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import ATOMS, NOTHING, Bound, Known, Root, Value, join, just, literal
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.contents import is_plain
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.memory import ELEMENTS, EXCEPTIONS
-from thalweg.analysis.program.values import ATOMS, NOTHING, Bound, Known, Root, Value, join, just, literal
 from thalweg.lang.tuples import Tuple, plain
 
 
@@ -52,7 +52,7 @@ def make_object(m: Machine, cls: Any, args: Args, node: ast.AST) -> Value:
 
 
 def _cannot_be_read(m: Machine, cls: type, args: Args, node: ast.AST) -> Value:
-    return m.unknown(f"makes a {cls.__name__}, whose code cannot be read", node, *args.all())
+    return m.unknown(f"creates a {cls.__name__}, whose code cannot be analyzed", node, *args.all())
 
 
 def _make_partial(m: Machine, args: Args, node: ast.AST) -> Value:
@@ -121,11 +121,11 @@ def _with_fields(
     node: ast.AST,
     positional: int | None = None,
 ) -> Value:
-    """An object that holds its arguments under names; so many of them may be given by position."""
+    """An object that holds its arguments under names; `positional`: how many of them may be positional."""
     given = dict(zip(names, args.positional, strict=False)) | args.named
     most = len(names) if positional is None else positional
     if len(args.positional) > most or not args.named.keys() <= set(names):
-        return m.lose(f"makes a {cls.__name__} in another way than it is declared", node)
+        return m.lose(f"creates a {cls.__name__} with arguments that do not match its fields", node)
     rest = [v for v in (args.more, args.more_named) if v is not None]
     values: dict[str, Value] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Iterating over things, by what they are."""
+"""Iteration, by the type of the item."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ import enum
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.callbacks import call_often, run_later, take_from
-from thalweg.analysis.program.changes import mutate
-from thalweg.analysis.program.machine import ITERATION, Machine
-from thalweg.analysis.program.python_types import CONTAINERS, ITERATOR, MAPPINGS, is_built_in
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     INT,
     NOTHING,
     PLAINS,
@@ -23,24 +18,29 @@ from thalweg.analysis.program.values import (
     Bound,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
-    Row,
     Submit,
     Super,
     Value,
+    ValueOf,
     join,
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.callbacks import call_often, run_later, take_from
+from thalweg.analysis.program.changes import mutate
+from thalweg.analysis.program.machine import ITERATION, Machine
+from thalweg.analysis.program.python_types import CONTAINERS, ITERATOR, MAPPINGS, is_built_in
 
 
-@ITERATION.handles(Given, Of)
-def over_value(m: Machine, item: Given | Of, node: ast.AST) -> Value:
+@ITERATION.handles(Given, ValueOf)
+def over_value(m: Machine, item: Given | ValueOf, node: ast.AST) -> Value:
     if isinstance(item, Given) and item.kind.required.item is not None:
         return just(Given(item.kind.required.item))
     kinds = types_of(item)
@@ -78,7 +78,7 @@ def over_known(m: Machine, item: Known, node: ast.AST) -> Value:
     if isinstance(held, str | bytes | range):
         return STR if isinstance(held, str) else INT
     if type(held) in SCALARS:
-        return NOTHING  # an exception
+        return NOTHING  # raises an exception
     if isinstance(held, enum.EnumMeta):
         return live_objects.summary(list(held), item.root)
     has_next = live_objects.class_attribute(type(held), "__next__") is not live_objects.NOT_THERE
@@ -90,16 +90,16 @@ def over_known(m: Machine, item: Known, node: ast.AST) -> Value:
 
 @ITERATION.handles(Super, Func, Method, Submit, Bound)
 def over_function(m: Machine, item: Item, node: ast.AST) -> Value:
-    return NOTHING  # an exception
+    return NOTHING  # raises an exception
 
 
-@ITERATION.handles(Row, Anything)
+@ITERATION.handles(InputTuple, Anything)
 def over_object(m: Machine, item: Item, node: ast.AST) -> Value:
-    """An object with code of its own."""
+    """Iterate over an object that may define its own iteration."""
     value = just(item)
     method = m.attribute(value, "__iter__", node) if not isinstance(item, Anything) else NOTHING
     if not method or not all(isinstance(one, Bound) for one in method):
-        return m.unknown("iterates over something that cannot be read", node, value)
+        return m.unknown("iterates over a value that cannot be analyzed", node, value)
     made = m.call(method, Args(), node)
     found = m.elements(made - value, node)
     if item in made:  # it is its own iterator

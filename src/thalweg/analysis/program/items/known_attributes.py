@@ -1,4 +1,4 @@
-"""Reading attributes of objects that exist: modules, classes, functions, users' objects."""
+"""Reading attributes of existing objects: modules, classes, functions, user objects."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ import types
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.items.attributes import TEXTS, bind, of_built_in, of_class
-from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute, own_attribute
-from thalweg.analysis.program.machine import ATTRIBUTES, Machine
-from thalweg.analysis.program.python_types import LOGGING, is_built_in
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     CONFIG,
     INT,
     NONE,
@@ -31,6 +27,10 @@ from thalweg.analysis.program.values import (
     join,
     just,
 )
+from thalweg.analysis.program.items.attributes import TEXTS, bind, of_built_in, of_class
+from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute, own_attribute
+from thalweg.analysis.program.machine import ATTRIBUTES, Machine
+from thalweg.analysis.program.python_types import LOGGING, is_built_in
 from thalweg.ir.logic import Logic
 
 
@@ -40,13 +40,13 @@ def of_known(m: Machine, item: Known, name: str, node: ast.AST) -> Value:
         return STR
     found = _of_known(m, item, item.value, name, node)
     if not found and not _may_miss(item):
-        return m.unknown(f"uses .{name}, which is not there yet", node, just(item))
+        return m.unknown(f"uses .{name}, which is not defined yet", node, just(item))
     return found
 
 
 def _may_miss(item: Known) -> bool:
-    """Whether an attribute that is missing now will be missing later: a name holds None until it is filled, and a
-    key's state gets attributes while it runs."""
+    """Whether a missing attribute stays missing, or is set by the followed code. A name that holds None may be filled
+    later; the state of a key gets attributes while the operator runs."""
     if type(item.value) in SCALARS:
         return item.value is not None or item.root is None
     return isinstance(item.value, Logic) and item.root == STATE
@@ -70,7 +70,7 @@ def _of_known(m: Machine, item: Known, held: Any, name: str, node: ast.AST) -> V
     if not live_objects.is_python_class(type(held)) and not isinstance(held, enum.Enum):
         return _of_native(m, item, held, name, node)
     if live_objects.looks_up_itself(type(held)):
-        return m.unknown(f"{type(held).__name__} looks its attributes up itself", node, just(item))
+        return m.unknown(f"uses {type(held).__name__}, which defines its own attribute lookup", node, just(item))
     m.look_at(item, node)
     own = own_attribute(held, name)
     root = item.root or Root.of("the object", type(held).__name__, held)
@@ -88,23 +88,23 @@ def _of_function(m: Machine, item: Known, held: types.FunctionType, name: str, n
 
 
 def _of_native(m: Machine, item: Known, held: Any, name: str, node: ast.AST) -> Value:
-    """Of an object whose class has a base that is not written in Python."""
+    """An attribute of an object whose class has a base that is not written in Python."""
     from_class = class_attribute(type(held), name)
     if live_objects.is_named_tuple(type(held)) and name in held._fields:
         return just(live_objects.rooted(getattr(held, name), item.root))
     if live_objects.sets_itself(type(held), ()) or class_attribute(type(held), "__getattr__") is not NOT_THERE:
-        return m.unknown(f"{type(held).__name__} looks its attributes up itself", node, just(item))
+        return m.unknown(f"uses {type(held).__name__}, which defines its own attribute lookup", node, just(item))
     if isinstance(from_class, types.FunctionType):
         own = own_attribute(held, name)
         return just(Bound(from_class, item)) if own is NOT_THERE else just(Known(own, item.root))
     native = types.MethodDescriptorType | types.WrapperDescriptorType | types.BuiltinFunctionType
     if isinstance(from_class, native) or from_class is NOT_THERE:
-        return just(Method(item, name))  # a call of it is unknown
+        return just(Method(item, name))  # calling it is an unknown call
     return m.unknown(f"uses .{name} of a {type(held).__name__}", node, just(item))
 
 
 def _of_operator(m: Machine, logic: Logic, name: str, node: ast.AST) -> Value:
-    """What an operator class has from Thalweg."""
+    """An attribute that Thalweg provides to operator classes."""
     match name:
         case "submit":
             return just(SUBMIT)
@@ -117,7 +117,7 @@ def _of_operator(m: Machine, logic: Logic, name: str, node: ast.AST) -> Value:
 
 
 def _is_given(cls: type, name: str) -> bool:
-    """Whether an operator class has this from Thalweg."""
+    """Whether Thalweg provides this attribute to an operator class."""
     return name in ("submit", "now", "config", "resource") and class_attribute(cls, name) is vars(Logic)[name]
 
 
@@ -130,7 +130,7 @@ def _of_class_itself(m: Machine, item: Known, cls: type, name: str, node: ast.AS
     if isinstance(held, types.FunctionType):
         return just(Known(held))
     if isinstance(held, property | types.MemberDescriptorType):
-        return m.unknown(f"uses {cls.__name__}.{name} itself", node)
+        return m.unknown(f"uses the descriptor {cls.__name__}.{name}", node)
     if isinstance(held, types.MethodDescriptorType | types.WrapperDescriptorType):
         return just(Known(held))
     if isinstance(held, types.ClassMethodDescriptorType) or (held is not NOT_THERE and cls in SCALARS):
@@ -143,9 +143,9 @@ def _of_class_itself(m: Machine, item: Known, cls: type, name: str, node: ast.AS
 
 
 def of_module(m: Machine, module: dict[str, Any], name: str, shown: str, node: ast.AST) -> Value:
-    """A name of a module: an object that exists."""
+    """A name of a module: an existing object."""
     if name not in module:
-        return m.unknown(f"uses {shown}, which is not there yet", node)
+        return m.unknown(f"uses {shown}, which is not defined yet", node)
     held = module[name]
     m.notes.saw((module, name), m.reason(f"reads the global {shown}", node))
     root = None if isinstance(held, types.ModuleType) else Root.of("the global", shown, held)

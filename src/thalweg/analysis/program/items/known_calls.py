@@ -1,4 +1,4 @@
-"""Calls of objects that exist: functions, classes, callable objects."""
+"""Calls of existing objects: functions, classes, callable objects."""
 
 from __future__ import annotations
 
@@ -12,16 +12,7 @@ import uuid
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.emissions import emit
-from thalweg.analysis.program.items.classes import make_object
-from thalweg.analysis.program.items.functions import call_function
-from thalweg.analysis.program.known_functions import is_pure
-from thalweg.analysis.program.machine import Machine, called
-from thalweg.analysis.program.memory import ELEMENTS
-from thalweg.analysis.program.stdlib.container_methods import call_method
-from thalweg.analysis.program.stdlib.library_calls import call_library
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     STATE,
     SUBMIT,
     Bound,
@@ -34,10 +25,19 @@ from thalweg.analysis.program.values import (
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.emissions import emit
+from thalweg.analysis.program.items.classes import make_object
+from thalweg.analysis.program.items.function_calls import call_function
+from thalweg.analysis.program.known_functions import is_pure
+from thalweg.analysis.program.machine import Machine, called
+from thalweg.analysis.program.memory import ELEMENTS
+from thalweg.analysis.program.stdlib.container_methods import call_method
+from thalweg.analysis.program.stdlib.library_calls import call_library
 from thalweg.ir.facts import IO, RANDOMNESS, TIME, UNKNOWN_CALL
 from thalweg.ir.logic import Logic
 
-_ONE_FORM = (int, str, bytes, type(None), dt.date, uuid.UUID, tuple, frozenset)  # with what these hold
+_ONE_FORM = (int, str, bytes, type(None), dt.date, uuid.UUID, tuple, frozenset)  # and their elements
 
 
 def call_known(m: Machine, item: Known, args: Args, node: ast.AST, surely: bool) -> Value:
@@ -58,7 +58,7 @@ def call_known(m: Machine, item: Known, args: Args, node: ast.AST, surely: bool)
         methods = [Method(receiver, value.__name__) for receiver in args.at(0)]
         return join([m.call_item(method, args.rest(), node, surely=False) for method in methods])
     if is_pure(value) and any(map(live_objects.has_own_metaclass, _live_objects(args))):
-        return m.unknown(f"{called(node)} asks a class that cannot be read", node, *args.all())
+        return m.unknown(f"calls {called(node)} with a class that cannot be analyzed", node, *args.all())
     if isinstance(value, operator.attrgetter | operator.itemgetter):
         return _call_getter(m, value, args, node)
     known = call_library(m, value, args, node)
@@ -71,7 +71,7 @@ def call_known(m: Machine, item: Known, args: Args, node: ast.AST, surely: bool)
     method = live_objects.class_attribute(type(value), "__call__")
     if isinstance(method, types.FunctionType):
         return call_function(m, method, args.after(just(Known(value, _root(item, value)))), node)
-    return m.unknown(f"calls {called(node)}, whose code cannot be read", node, just(item), *args.all())
+    return m.unknown(f"calls {called(node)}, whose code cannot be analyzed", node, just(item), *args.all())
 
 
 def _root(item: Known, value: object) -> Root:
@@ -79,7 +79,7 @@ def _root(item: Known, value: object) -> Root:
 
 
 def submit(m: Machine, receiver: Item, args: Args, node: ast.AST) -> Value:
-    """`Operator.submit`, by whatever way it is reached."""
+    """`Operator.submit`, however it is accessed."""
     if isinstance(receiver, Known) and receiver.root == STATE and isinstance(receiver.value, Logic):
         return emit(m, args, node)
     return m.unknown("submits for another operator", node, frozenset((receiver, SUBMIT)), *args.all())
@@ -99,7 +99,7 @@ def _call_partial(m: Machine, item: Known, value: functools.partial[Any], args: 
 
 
 def _call_cached(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
-    """A cache of what only depends on the arguments is not state; one of what was drawn or measured is."""
+    """A cache of results that depend only on the arguments is not state; a cache of random numbers or times is."""
     effects, m.notes.effects = m.notes.effects, {}
     try:
         made = m.call(just(Known(function)), args, node)
@@ -108,16 +108,16 @@ def _call_cached(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
         m.notes.effects = effects | own
     name = getattr(function, "__name__", "a function")
     if any(effect.kind in (RANDOMNESS, TIME, IO) for effect in own):
-        m.effect(UNKNOWN_CALL, f"the cache of {name} keeps what is another one at each call", node)
+        m.effect(UNKNOWN_CALL, f"the cache of {name} keeps a result that differs between calls", node)
     if not all(map(_has_one_form, m.memory.reach(args.all()))):
-        m.effect(UNKNOWN_CALL, f"the cache of {name} takes what is equal for the same, like 0.0 and -0.0", node)
+        m.effect(UNKNOWN_CALL, f"the cache of {name} treats equal arguments as the same, such as 0.0 and -0.0", node)
     holder = Known(function, Root.of("the cache of", name, function))
-    m.put(holder, ELEMENTS, made)  # every place that calls it gets the same
+    m.put(holder, ELEMENTS, made)  # all callers get the same object
     return m.memory.get(holder, ELEMENTS)
 
 
 def _has_one_form(item: Item) -> bool:
-    """Whether what is equal to it is the same: no float, Decimal, bool (1 == True) or date and time (of two zones)."""
+    """Whether equal values are the same: not for float, Decimal, bool (1 == True) and datetime (of two time zones)."""
     if isinstance(item, Known) and isinstance(item.value, type | types.FunctionType | enum.Enum):
         return True
     return all(kind in _ONE_FORM for kind in types_of(item) or (object,))
@@ -137,6 +137,6 @@ def _call_getter(m: Machine, getter: Any, args: Args, node: ast.AST) -> Value:
 
 
 def _live_objects(args: Args) -> list[object]:
-    """The objects that exist among arguments, also in tuples: `isinstance(x, (A, B))`."""
+    """The existing objects among arguments, including those in tuples: `isinstance(x, (A, B))`."""
     held = [item.value for value in args.all() for item in value if isinstance(item, Known)]
     return [*held, *(one for value in held if type(value) is tuple for one in value)]

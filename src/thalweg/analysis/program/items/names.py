@@ -1,4 +1,4 @@
-"""Names: locals, what closures captured, globals."""
+"""Names: locals, captured variables, globals."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import ast
 import builtins
 from typing import Any
 
-from thalweg.analysis.program.call_frames import Frame
+from thalweg.analysis.program.abstract_values import NOTHING, Known, Root, Value, join, just
+from thalweg.analysis.program.call_frames import CallFrame
 from thalweg.analysis.program.changes import change
-from thalweg.analysis.program.items.functions import bind
+from thalweg.analysis.program.items.function_calls import bind
 from thalweg.analysis.program.items.known_attributes import of_module
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.memory import ELEMENTS
 from thalweg.analysis.program.notes import Place
-from thalweg.analysis.program.values import NOTHING, Known, Root, Value, join, just
 
 
 def read_name(m: Machine, name: str, node: ast.AST) -> Value:
-    frame: Frame | None = m.frame
+    frame: CallFrame | None = m.frame
     if name in m.frame.names.globals:
         return _global(m, name, node)
     while frame is not None:
@@ -32,7 +32,7 @@ def read_name(m: Machine, name: str, node: ast.AST) -> Value:
     return _global(m, name, node)
 
 
-def _variable(m: Machine, frame: Frame, scope: object, name: str) -> Value:
+def _variable(m: Machine, frame: CallFrame, scope: object, name: str) -> Value:
     if name in frame.names.later:
         return m.memory.later.get((scope, name), NOTHING)
     assert m.store is not None
@@ -40,13 +40,13 @@ def _variable(m: Machine, frame: Frame, scope: object, name: str) -> Value:
 
 
 def _cell(m: Machine, cell: Any, name: str, node: ast.AST) -> Value:
-    m.notes.saw((cell, ""), m.reason(f"reads the captured {name}", node))
-    rebound = m.memory.get(Known(cell, Root("the captured", name)), ELEMENTS)
+    m.notes.saw((cell, ""), m.reason(f"reads the captured variable {name}", node))
+    rebound = m.memory.get(Known(cell, Root("the captured variable", name)), ELEMENTS)
     try:
         held = cell.cell_contents
     except ValueError:  # not yet assigned
-        return rebound or m.unknown(f"uses {name}, which is not there yet", node)
-    return join((just(Known(held, Root.of("the captured", name, held))), rebound))
+        return rebound or m.unknown(f"uses {name}, which is not defined yet", node)
+    return join((just(Known(held, Root.of("the captured variable", name, held))), rebound))
 
 
 def _global(m: Machine, name: str, node: ast.AST) -> Value:
@@ -54,11 +54,11 @@ def _global(m: Machine, name: str, node: ast.AST) -> Value:
         return of_module(m, m.frame.module, name, name, node)
     if hasattr(builtins, name):
         return just(Known(getattr(builtins, name)))
-    return m.unknown(f"uses {name}, which is not there yet", node)
+    return m.unknown(f"uses {name}, which is not defined yet", node)
 
 
 def assign_name(m: Machine, name: str, value: Value, node: ast.AST, *, in_comprehension: bool = True) -> None:
-    """`in_comprehension`: whether a variable of the innermost comprehension may be meant."""
+    """`in_comprehension`: whether the name may refer to a variable of the innermost comprehension."""
     frame = m.frame
     if in_comprehension and frame.scopes and name in frame.scopes[-1]:
         bind(m, frame, frame.scopes[-1][name], name, value)
@@ -78,7 +78,7 @@ def _assign_nonlocal(m: Machine, name: str, value: Value, node: ast.AST) -> None
             return
         if name in frame.cells:
             cell = frame.cells[name]
-            _change(m, Known(cell, Root("the captured", name)), (cell, ""), ELEMENTS, value, node)
+            _change(m, Known(cell, Root("the captured variable", name)), (cell, ""), ELEMENTS, value, node)
             return
         frame = frame.outer
 

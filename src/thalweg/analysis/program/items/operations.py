@@ -1,4 +1,4 @@
-"""Operators and comparisons, on what the operands may be."""
+"""Operators and comparisons, by the items of the operands."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ import enum
 import types
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.changes import alias_changed, mutate
-from thalweg.analysis.program.contents import is_plain, look_into
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.python_types import CONTAINERS, MUTATORS, is_built_in
-from thalweg.analysis.program.stdlib.container_methods import call_method, changed, look_up
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     BOOL,
     FLOAT,
     INT,
@@ -25,11 +19,11 @@ from thalweg.analysis.program.values import (
     TREE,
     Bound,
     Given,
+    InputTuple,
     Item,
     Known,
     New,
     Part,
-    Row,
     Value,
     classes_of,
     join,
@@ -37,6 +31,12 @@ from thalweg.analysis.program.values import (
     literal,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
+from thalweg.analysis.program.contents import is_plain, look_into
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.python_types import CONTAINERS, MUTATORS, is_built_in
+from thalweg.analysis.program.stdlib.container_methods import call_method, changed, look_up
 
 _NAMES: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -67,7 +67,7 @@ _SCALARS_AND_PLAIN = frozenset((*SCALARS, PLAIN))
 
 def binary(m: Machine, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     if not left or not right:
-        return m.lose("an operand is something that cannot be read", node)
+        return m.lose("has an operand that cannot be analyzed", node)
     if not is_plain(m, left, right) or _has_objects(left | right):
         return _with_code(m, op, left, right, node)
     if isinstance(op, ast.Mod):
@@ -90,9 +90,9 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value, node: ast.AS
 
 
 def _has_objects(value: Value) -> bool:
-    """Whether one of them is an object of a class, not data."""
+    """Whether an item is an object of a class, not data."""
     return any(
-        isinstance(item, Row)
+        isinstance(item, InputTuple)
         or (isinstance(item, New | Part) and not is_built_in(item.type))
         or (isinstance(item, Known) and not is_built_in(type(item.value)))
         for item in value
@@ -100,7 +100,7 @@ def _has_objects(value: Value) -> bool:
 
 
 def _combined(m: Machine, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
-    """`+`, `*` and `|` of containers: a new one."""
+    """`+`, `*` and `|` of containers: a new container."""
     held = m.memory.contents_of(left | right)
     keys = join([m.memory.keys(item) for item in left | right])
     for item in left | right:
@@ -115,7 +115,7 @@ def _combined(m: Machine, op: ast.operator, left: Value, right: Value, node: ast
 
 
 def _with_code(m: Machine, op: ast.AST, left: Value, right: Value, node: ast.AST) -> Value:
-    """Operands with code of their own: it is followed where it is written in Python."""
+    """Operands that define operators: their code is followed if it is written in Python."""
     name = _NAMES[type(op)]
     found: list[Value] = []
     for own, other, wanted in ((left, right, name), (right, left, _REFLECTED.get(name, f"r{name}"))):
@@ -128,11 +128,11 @@ def _with_code(m: Machine, op: ast.AST, left: Value, right: Value, node: ast.AST
     compared = isinstance(op, ast.cmpop) and not isinstance(op, ast.In | ast.NotIn)
     if (found or compared) and all(_runs_no_more(m, item) for item in left | right):
         return join((*found, PLAINS))
-    return m.unknown("an operator runs code that cannot be read", node, left, right)
+    return m.unknown("uses a Python operator whose code cannot be analyzed", node, left, right)
 
 
 def _runs_no_more(m: Machine, item: Item) -> bool:
-    """Whether an operator runs no other code of an operand than its own method: not that of elements either."""
+    """Whether an operator runs no code of an operand except its method, and none of its elements."""
     if isinstance(item, Known) and isinstance(item.value, enum.Enum):
         return live_objects.is_plain(item.value.value)
     classes = classes_of(item)
@@ -142,7 +142,7 @@ def _runs_no_more(m: Machine, item: Item) -> bool:
 def unary(m: Machine, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
     """`-x`, `+x` and `~x`."""
     if not is_plain(m, value) or _has_objects(value):
-        return m.unknown("an operator runs code that cannot be read", node, value)
+        return m.unknown("uses a Python operator whose code cannot be analyzed", node, value)
     one = literal(value)
     if one is not None and isinstance(op, ast.USub) and isinstance(one.value, int | float):
         return just(Known(-one.value))
@@ -160,20 +160,20 @@ def compare(m: Machine, op: ast.cmpop, left: Value, right: Value, node: ast.AST)
         first, second = (right, left) if contained else (left, right)
         _with_code(m, op, first, second, node)
     elif any(isinstance(i, Known) and live_objects.has_own_metaclass(i.value) for i in left | right):
-        m.unknown("asks a class that cannot be read", node, left, right)
+        m.unknown("compares with a class that cannot be analyzed", node, left, right)
     look_into(m, [left, right], node)
-    for item in right if contained else ():  # `x in iterator` takes from it
+    for item in right if contained else ():  # `x in iterator` consumes it
         if isinstance(item, Known) and live_objects.is_iterator(item.value):
             m.elements(just(item), node)
     return BOOL
 
 
 def in_place(m: Machine, op: ast.operator, owner: Value, value: Value, node: ast.AST) -> Value:
-    """`x += y`: a mutable object is changed, of others a new one is made."""
+    """`x += y`: a mutable object is changed in place, any other object is replaced."""
     name = f"__i{_NAMES[type(op)]}__"
     found: list[Value] = []
     if not owner:
-        m.lose("changes something that cannot be read", node)
+        m.lose("changes a value that cannot be analyzed", node)
     for item in owner:
         kinds = types_of(item) or ()
         if isinstance(item, Given) and list in kinds:
@@ -187,7 +187,7 @@ def in_place(m: Machine, op: ast.operator, owner: Value, value: Value, node: ast
         methods = [live_objects.class_attribute(cls, name) for cls in classes_of(item)]
         if any(isinstance(method, types.FunctionType) for method in methods):
             mutate(m, just(item), f"changes {changed(node)}", node)
-            found.append(m.unknown("an operator runs code that cannot be read", node, just(item), value))
+            found.append(m.unknown("uses a Python operator whose code cannot be analyzed", node, just(item), value))
             continue
         found.append(binary(m, op, just(item), value, node))
     return join(found)

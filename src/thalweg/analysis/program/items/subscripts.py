@@ -1,4 +1,4 @@
-"""Elements that are taken and put with `[…]`, by what they are elements of."""
+"""Reading and writing elements with `[…]`, by the type of the item."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ import collections
 import types
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.changes import alias_changed, mutate
-from thalweg.analysis.program.contents import is_plain
-from thalweg.analysis.program.machine import SUBSCRIPTS, Machine
-from thalweg.analysis.program.memory import ELEMENTS, KEYS
-from thalweg.analysis.program.python_types import MAPPINGS, is_built_in
-from thalweg.analysis.program.stdlib.container_methods import call_method
-from thalweg.analysis.program.store import ANY_NUMBER
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     INT,
     NOTHING,
     PLAIN,
@@ -26,28 +18,36 @@ from thalweg.analysis.program.values import (
     Bound,
     Func,
     Given,
+    InputTuple,
     Item,
     Known,
     Method,
     New,
-    Of,
     Part,
-    Row,
     Submit,
     Super,
     Value,
+    ValueOf,
     classes_of,
     join,
     just,
     literal,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import alias_changed, mutate
+from thalweg.analysis.program.contents import is_plain
+from thalweg.analysis.program.machine import SUBSCRIPTS, Machine
+from thalweg.analysis.program.memory import ELEMENTS, KEYS
+from thalweg.analysis.program.python_types import MAPPINGS, is_built_in
+from thalweg.analysis.program.stdlib.container_methods import call_method
+from thalweg.analysis.program.store import ANY_NUMBER
 
 
 def _check_index(m: Machine, index: Value, node: ast.AST) -> None:
     m.read_whole(index)
     if not is_plain(m, index):
-        m.unknown("an index runs code that cannot be read", node, index)
+        m.unknown("uses an index that runs code that cannot be analyzed", node, index)
 
 
 def _may_be_slice(index: Value) -> bool:
@@ -64,8 +64,8 @@ def _sliced(m: Machine, kind: type, held: Value, index: Value, node: ast.AST, *,
     return made if surely and _is_slice(index) else join((held, made))
 
 
-@SUBSCRIPTS.handles(Given, Of)
-def of_value(m: Machine, item: Given | Of, index: Value, node: ast.AST) -> Value:
+@SUBSCRIPTS.handles(Given, ValueOf)
+def of_value(m: Machine, item: Given | ValueOf, index: Value, node: ast.AST) -> Value:
     _check_index(m, index, node)
     if isinstance(item, Given) and item.kind.required.item is not None:
         inner = just(Given(item.kind.required.item, "", -1))
@@ -90,7 +90,7 @@ def of_known(m: Machine, item: Known, index: Value, node: ast.AST) -> Value:
 
 
 def _peek(m: Machine, item: Known, at: Known) -> Value:
-    """The element that is there now; a program that changes it is not run in parallel."""
+    """The current element; a program that changes it is not run in parallel."""
     try:
         found = item.value[at.value]  # type: ignore[index]
     except (LookupError, TypeError):
@@ -111,7 +111,7 @@ def of_new(m: Machine, item: New, index: Value, node: ast.AST) -> Value:
     return _element(m, item, index, node)
 
 
-@SUBSCRIPTS.handles(Part, Row, Anything, Func, Bound, Method, Super, Submit)
+@SUBSCRIPTS.handles(Part, InputTuple, Anything, Func, Bound, Method, Super, Submit)
 def of_other(m: Machine, item: Item, index: Value, node: ast.AST) -> Value:
     _check_index(m, index, node)
     return _element(m, item, index, node)
@@ -135,12 +135,12 @@ def _own_element(m: Machine, item: Item, index: Value, node: ast.AST) -> Value:
         method = live_objects.class_attribute(cls, "__getitem__")
         if isinstance(method, types.FunctionType):
             return m.call(just(Bound(method, item)), Args([index]), node)
-    return m.unknown("takes an element of something that cannot be read", node, just(item), index)
+    return m.unknown("reads an element of a value that cannot be analyzed", node, just(item), index)
 
 
 def set_subscript(m: Machine, owner: Value, index: Value, value: Value, node: ast.AST, shown: str) -> None:
     if not owner:
-        m.lose(f"writes {shown}, of which nothing is known", node)
+        m.lose(f"writes {shown}, an element of an unknown object", node)
     at = literal(index)
     key = at.value if at is not None and isinstance(at.value, str) else None
     mutate(m, owner, f"writes {shown}", node, key)
@@ -148,10 +148,10 @@ def set_subscript(m: Machine, owner: Value, index: Value, value: Value, node: as
     sliced = bool(index) and all(isinstance(i, Known) and isinstance(i.value, slice) for i in index)
     for item in owner:
         if isinstance(item, Given):
-            continue  # the list of a tuple cannot be changed: an exception
+            continue  # the list of a tuple cannot be changed: raises an exception
         kinds = types_of(item)
         if kinds is None or not all(map(is_built_in, kinds)):
-            m.unknown("writes an element of something that cannot be read", node, just(item), value)
+            m.unknown("writes an element of a value that cannot be analyzed", node, just(item), value)
         inner = [m.memory.contents(i) for i in value if at is None]
         m.put(item, ELEMENTS, join(inner if sliced and _is_data(value) else (value, *inner)))
         m.put(item, KEYS, index)
@@ -169,5 +169,5 @@ def set_subscript(m: Machine, owner: Value, index: Value, value: Value, node: as
 
 
 def _is_data(value: Value) -> bool:
-    """Whether it is known what these containers hold."""
+    """Whether the contents of these containers are known."""
     return all(all(map(is_built_in, types_of(item) or (object,))) for item in value)

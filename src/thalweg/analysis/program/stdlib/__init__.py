@@ -1,1 +1,1 @@
-"""Python's own functions and types."""
+"""Functions and types of Python and its standard library."""

@@ -1,19 +1,11 @@
-"""Methods of containers that change nothing: what they return."""
+"""The results of container methods that change nothing."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
 
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.callbacks import watch
-from thalweg.analysis.program.contents import check_keys, is_plain, look_into, steady_length
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.python_types import HASHER, ITERATOR, SETS
-from thalweg.analysis.program.registry import Registry
-from thalweg.analysis.program.stdlib.containers import copied
-from thalweg.analysis.program.stdlib.plain_functions import runs_code
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     BOOL,
     BYTES,
     INT,
@@ -26,10 +18,18 @@ from thalweg.analysis.program.values import (
     join,
     just,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.callbacks import watch
+from thalweg.analysis.program.contents import check_keys, is_plain, look_into, steady_length
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.python_types import HASHER, ITERATOR, SETS
+from thalweg.analysis.program.registry import Registry
+from thalweg.analysis.program.stdlib.containers import copied
+from thalweg.analysis.program.stdlib.plain_functions import runs_code
 
 _COMBINES = frozenset(("union", "intersection", "difference", "symmetric_difference", "copy", "fromkeys"))
 
-# Methods of containers that change nothing, by name: machine, receiver, its type, the name, arguments, place.
+# Methods of containers that change nothing, by name: machine, receiver, its type, the name, arguments, location.
 Accessor = Callable[[Machine, Item, type, str, Args, ast.AST], Value]
 ACCESSORS: Registry[str, Accessor] = Registry("accessors")
 

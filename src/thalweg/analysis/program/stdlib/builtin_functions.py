@@ -1,4 +1,4 @@
-"""Python's own functions, one by one."""
+"""Handlers for individual functions of Python."""
 
 from __future__ import annotations
 
@@ -11,6 +11,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import (
+    BOOL,
+    NONE,
+    NOTHING,
+    PLAIN,
+    PLAINS,
+    SCALARS,
+    STR,
+    TREE,
+    Bound,
+    InputTuple,
+    Item,
+    Known,
+    New,
+    Value,
+    classes_of,
+    join,
+    just,
+    literal,
+    types_of,
+)
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.callbacks import call_often
 from thalweg.analysis.program.changes import alias_changed, mutate
@@ -31,27 +52,6 @@ from thalweg.analysis.program.stdlib.function_table import FUNCTIONS, argument
 from thalweg.analysis.program.stdlib.iterators import is_known_type
 from thalweg.analysis.program.stdlib.plain_functions import call_plain
 from thalweg.analysis.program.stdlib.scalar_methods import write_log
-from thalweg.analysis.program.values import (
-    BOOL,
-    NONE,
-    NOTHING,
-    PLAIN,
-    PLAINS,
-    SCALARS,
-    STR,
-    TREE,
-    Bound,
-    Item,
-    Known,
-    New,
-    Row,
-    Value,
-    classes_of,
-    join,
-    just,
-    literal,
-    types_of,
-)
 from thalweg.ir.facts import HASH_ORDER, IO, RANDOMNESS
 
 # Text.
@@ -64,7 +64,7 @@ def print_text(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     for item in join((args.named.get("file", NOTHING), args.more_named or NOTHING)):
         streams = (None, *standard_streams())
         if not isinstance(item, Known) or not any(item.value is stream for stream in streams):
-            m.unknown("prints into something that cannot be read", node, just(item))
+            m.unknown("prints to a file that cannot be analyzed", node, just(item))
     return NONE
 
 
@@ -81,16 +81,16 @@ def show(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 
 
 def as_text(m: Machine, args: Args, node: ast.AST) -> Value:
-    """Objects are shown, and the order of sets."""
+    """Convert the arguments to text. This may run their code, and shows the order of sets."""
     for item in m.memory.reach(args.all()):
         if any(kind in SETS for kind in types_of(item) or ()):
-            m.effect(HASH_ORDER, "shows a set as text", node)
-    call_plain(m, PLAIN, "to show it as text", args, node)
+            m.effect(HASH_ORDER, "converts a set to text", node)
+    call_plain(m, PLAIN, "conversion to text", args, node)
     return STR
 
 
 def shows_itself(m: Machine, value: Value, names: Sequence[str], node: ast.AST) -> bool:
-    """Whether all these are objects whose classes define in Python how they are shown; that code is followed."""
+    """Whether the classes of all these objects define their conversion to text in Python; that code is followed."""
     methods: list[Bound] = []
     for item in value:
         held = [live_objects.own_code(cls, name) for cls in classes_of(item) for name in names]
@@ -105,7 +105,7 @@ def shows_itself(m: Machine, value: Value, names: Sequence[str], node: ast.AST) 
 
 @FUNCTIONS.handles(input)
 def read_input(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
-    return m.unknown("input() takes what other calls left", node)
+    return m.unknown("calls input(), whose data is shared by all calls", node)
 
 
 # Folds over elements.
@@ -144,7 +144,7 @@ def total(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 def whether(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     held = m.elements(args.at(0), node, ordered=False)
     if not is_plain(m, held):
-        m.unknown("it asks objects with code of their own whether they are true", node, held)
+        m.unknown("tests the truth of objects with user-defined special methods", node, held)
     return BOOL
 
 
@@ -155,7 +155,7 @@ def whether(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 def get_attribute(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     name = literal(args.at(1))
     if name is None or not isinstance(name.value, str):
-        return m.unknown("getattr() of a name that is not constant", node, *args.all())
+        return m.unknown("uses getattr() with a name that is not constant", node, *args.all())
     found = m.attribute_if_there if len(args.positional) == 3 else m.attribute
     return join((found(args.at(0), name.value, node), args.at(2)))
 
@@ -170,17 +170,17 @@ def set_attribute(m: Machine, function: Any, args: Args, node: ast.AST) -> Value
 def has_attribute(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     name = literal(args.at(1))
     for item in args.at(0):
-        if isinstance(item, Row) and name is not None:
+        if isinstance(item, InputTuple) and name is not None:
             m.notes.read(item.port, [str(name.value)])
         if name is None and not is_plain_data(m, just(item)):
-            m.unknown("hasattr() of a name that is not constant", node, just(item))
+            m.unknown("uses hasattr() with a name that is not constant", node, just(item))
         elif name is not None and not is_known_type(item) and not _has_none(m, item, str(name.value), node):
             m.attribute(just(item), str(name.value), node)  # a property runs
     return BOOL
 
 
 def _has_none(m: Machine, item: Item, name: str, node: ast.AST) -> bool:
-    """Whether an object has no such attribute, or only data under it: looking it up runs no code."""
+    """Whether an object has no such attribute, or only a data attribute: looking it up runs no code."""
     if not isinstance(item, Known):
         return False
     m.look_at(item, node)
@@ -208,19 +208,19 @@ def set_item(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 @FUNCTIONS.handles(type)
 def type_of(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     if len(args.positional) != 1:
-        return m.unknown("makes a class", node, *args.all())
+        return m.unknown("creates a class", node, *args.all())
     kinds = [t for item in args.at(0) for t in (types_of(item) or (object,))]
     if any(t in (object, PLAIN, TREE) for t in kinds):
-        return m.unknown("uses type() of something that cannot be read", node) if args.at(0) else NOTHING
+        return m.unknown("uses type() of a value that cannot be analyzed", node) if args.at(0) else NOTHING
     return frozenset(Known(t) for t in kinds)
 
 
 @FUNCTIONS.handles(object.__new__)
 def allocate(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
-    """An object of a class, before anything is done to it."""
+    """Create an uninitialized object of a class."""
     classes = [i.value for i in args.at(0) if isinstance(i, Known) and isinstance(i.value, type)]
     if len(classes) != len(args.at(0)) or len(args.positional) != 1:
-        return m.unknown("makes an object of something that cannot be read", node, *args.all())
+        return m.unknown("creates an object of a class that cannot be analyzed", node, *args.all())
     return join([m.made(cls, node, NOTHING, tag="object") for cls in classes])
 
 
@@ -245,14 +245,14 @@ def test_class(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 @FUNCTIONS.handles(random.Random)
 def make_random(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     if not args.all():
-        m.effect(RANDOMNESS, "makes a generator without a seed", node)
+        m.effect(RANDOMNESS, "creates a random number generator without a seed", node)
     call_plain(m, PLAIN, "random.Random", args, node)
     return m.made(random.Random, node, NOTHING)
 
 
 @FUNCTIONS.handles(hash, id)
 def identify(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
-    m.effect(HASH_ORDER, f"{function.__name__}() is another in each process", node)
+    m.effect(HASH_ORDER, f"{function.__name__}() differs between processes", node)
     return call_plain(m, int, function.__name__, args, node)
 
 

@@ -1,4 +1,4 @@
-"""Methods of built-in types: what they change, what they return, and how long that is."""
+"""Methods of built-in types: what they change, what they return, and the resulting lengths."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ import random
 import string
 from typing import Any
 
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.callbacks import call_often
-from thalweg.analysis.program.changes import mutate
-from thalweg.analysis.program.contents import check_keys, is_plain, is_plain_data, length
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.memory import ELEMENTS, KEYS
-from thalweg.analysis.program.python_types import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
-from thalweg.analysis.program.stdlib.accessors import call_accessor
-from thalweg.analysis.program.stdlib.containers import factory_of
-from thalweg.analysis.program.stdlib.plain_functions import runs_code
-from thalweg.analysis.program.stdlib.scalar_methods import known_method, scalar_method
-from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, less_one, meet, overlaid, plus
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     NONE,
     NOTHING,
     PLAIN,
@@ -38,6 +26,18 @@ from thalweg.analysis.program.values import (
     only,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.callbacks import call_often
+from thalweg.analysis.program.changes import mutate
+from thalweg.analysis.program.contents import check_keys, is_plain, is_plain_data, length
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.memory import ELEMENTS, KEYS
+from thalweg.analysis.program.python_types import HASHER, ITERATOR, MAPPINGS, MUTATORS, SETS, is_built_in, methods_of
+from thalweg.analysis.program.stdlib.accessors import call_accessor
+from thalweg.analysis.program.stdlib.containers import factory_of
+from thalweg.analysis.program.stdlib.plain_functions import runs_code
+from thalweg.analysis.program.stdlib.scalar_methods import known_method, scalar_method
+from thalweg.analysis.program.store import ANY_NUMBER, Count, Fields, less_one, meet, overlaid, plus
 from thalweg.ir.facts import HASH_ORDER
 
 _ADDS_ONE = frozenset(("append", "appendleft", "insert"))
@@ -49,14 +49,14 @@ _KEEPS_LENGTH = frozenset(("sort", "reverse", "rotate", "move_to_end"))
 
 
 def call_method(m: Machine, receiver: Item, name: str, args: Args, node: ast.AST, *, surely: bool = True) -> Value:
-    """`surely`: whether the call is of this object, not only perhaps."""
+    """`surely`: whether the receiver is surely this object."""
     kinds = types_of(receiver)
     if isinstance(receiver, Known):
         special = known_method(m, receiver, name, args, node)
         if special is not None:
             return special
     if kinds is None or not all(map(is_built_in, kinds)):
-        return m.unknown(f"calls {name} of something that cannot be read", node, just(receiver), *args.all())
+        return m.unknown(f"calls {name} of a value that cannot be analyzed", node, just(receiver), *args.all())
     return join([_method(m, receiver, kind, name, args, node, surely) for kind in kinds if name in methods_of(kind)])
 
 
@@ -75,21 +75,21 @@ def _method(m: Machine, receiver: Item, kind: type, name: str, args: Args, node:
     return call_accessor(m, receiver, kind, name, args, node)
 
 
-# Text that is formatted.
+# String formatting.
 
 
 def _formats(m: Machine, receiver: Item, name: str, args: Args, node: ast.AST) -> None:
-    """Text that looks its parts up: in a dict, or with `{x.name}` and `{x[0]}` in objects."""
+    """A format string that looks up its fields: in a dict, or with `{x.name}` and `{x[0]}` in objects."""
     if name == "format_map":
         look_up(m, args.at(0), node)
     if _looks_inside(receiver) and not (
         is_plain_data(m, *args.all()) and not any(map(_makes_missing, m.memory.reach(args.all())))
     ):
-        m.unknown("a text looks into objects", node, *args.all())
+        m.unknown("uses a format string that looks into objects", node, *args.all())
 
 
 def look_up(m: Machine, value: Value, node: ast.AST) -> None:
-    """Names are looked up in these: a defaultdict makes those that are missing."""
+    """Look up names in these values: a defaultdict creates missing elements."""
     for item in value:
         if _makes_missing(item):
             call_method(m, item, "__missing__", Args([STR]), node, surely=False)
@@ -100,13 +100,13 @@ def _makes_missing(item: Item) -> bool:
 
 
 def _looks_inside(text: Item) -> bool:
-    """Whether a text to be formatted may look into what it is given."""
+    """Whether a format string may look into its arguments."""
     if not isinstance(text, Known) or not isinstance(text.value, str):
         return True
     try:
         parts = list(string.Formatter().parse(text.value))
     except ValueError:
-        return False  # an exception
+        return False  # raises an exception
     return any("." in (name or "") or "[" in (name or "") or "{" in (spec or "") for _, name, spec, _ in parts)
 
 
@@ -115,7 +115,7 @@ def _looks_inside(text: Item) -> bool:
 
 def _mutator(m: Machine, receiver: Item, kind: type, name: str, args: Args, node: ast.AST, surely: bool) -> Value:
     if isinstance(receiver, Given):
-        return NOTHING  # the list of a tuple cannot be changed: an exception
+        return NOTHING  # the list of a tuple cannot be changed: raises an exception
     how = "" if name.startswith("__") else f" with {name}()"
     mutate(m, just(receiver), f"changes {changed(node)}{how}", node)
     given = args.all()
@@ -124,7 +124,7 @@ def _mutator(m: Machine, receiver: Item, kind: type, name: str, args: Args, node
         return draw(m, name, args, node)
     if kind is HASHER:
         return NONE
-    # Whatever is given may be in it now, or the elements of it, or theirs (`update` takes pairs).
+    # It may now contain the arguments, or their elements, or the elements of those (`update` takes pairs).
     inner = [m.elements(v, node, ordered=kind not in SETS) for v in given] if _takes_several(name) else []
     pairs = [m.elements(_containers(v), node) for v in inner] if name in ("update", "subtract") else []
     held = [m.memory.contents(item) for v in given for item in v] if name in ("update", "__ior__") else []
@@ -144,7 +144,7 @@ def _mutator(m: Machine, receiver: Item, kind: type, name: str, args: Args, node
     elif name in ("sort", "remove") and not is_plain(m, just(receiver)):
         return runs_code(m, name, Args([just(receiver)]), node)
     if name == "pop" and kind in SETS:
-        m.effect(HASH_ORDER, "takes any element of a set", node)
+        m.effect(HASH_ORDER, "takes an arbitrary element of a set", node)
     if kind is collections.defaultdict and name in ("__getitem__", "__missing__"):
         _default(m, receiver, node)
     _resize(m, receiver, kind, name, args, lengths, surely)
@@ -155,7 +155,7 @@ def _mutator(m: Machine, receiver: Item, kind: type, name: str, args: Args, node
 
 
 def changed(node: ast.AST) -> str:
-    """What a call or an assignment changes, in the user's words."""
+    """The object that a call or an assignment changes, as written in the user's code."""
     target: ast.AST = node
     if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
         target = target.func.value
@@ -170,25 +170,25 @@ def _takes_several(name: str) -> bool:
 
 
 def _containers(value: Value) -> Value:
-    """Without what has no elements of interest."""
+    """The value without numbers, which have no elements."""
     return frozenset(item for item in value if not isinstance(item, Known) or not isinstance(item.value, int | float))
 
 
 def order_by(m: Machine, key: Value, held: Value, node: ast.AST) -> None:
-    """A function by whose results elements are ordered; the results are compared."""
+    """Order elements by the results of a key function; the results are compared."""
     found = held if key == just(Known(None)) else call_often(m, key, Args([held]), node)
     if not is_plain(m, found):
-        m.unknown("it compares objects with code of their own", node, found)
+        m.unknown("compares objects with user-defined special methods", node, found)
     m.read_whole(found)
 
 
 def _default(m: Machine, receiver: Item, node: ast.AST) -> None:
-    """The factory of a defaultdict makes an element, unless it is there."""
+    """The factory of a defaultdict creates an element if it is missing."""
     factory = factory_of(m, receiver)
     made = frozenset(i for i in factory if not (isinstance(i, Known) and i.value is None))
     before = m.store
     if not factory:
-        m.unknown("takes from a defaultdict that cannot be read", node, just(receiver))
+        m.unknown("reads a defaultdict that cannot be analyzed", node, just(receiver))
     elif made and before is not None:
         m.store = before.copy()
         m.put(receiver, ELEMENTS, m.call(made, Args(), node))
@@ -196,7 +196,7 @@ def _default(m: Machine, receiver: Item, node: ast.AST) -> None:
 
 
 def draw(m: Machine, name: str, args: Args, node: ast.AST) -> Value:
-    """A method of a random generator."""
+    """A method of a random number generator."""
     if name in ("choice", "choices", "sample"):
         found = m.elements(args.at(0, "population"), node)
         return found if name == "choice" else m.made(list, node, found)
@@ -229,7 +229,7 @@ def _resized(old: Count, kind: type, name: str, lengths: list[Count]) -> Count:
 
 
 def _updated(m: Machine, receiver: New, name: str, args: Args, surely: bool) -> Fields | None:
-    """The fields of a dict after `update` with fields that are known."""
+    """The fields of a dict after `update` with known fields."""
     assert m.store is not None
     fields = m.store.fields(receiver)
     more: dict[Any, Value] = dict(args.named)
@@ -240,11 +240,11 @@ def _updated(m: Machine, receiver: New, name: str, args: Args, surely: bool) -> 
             return None
         optional |= m.store.optional(other) - more.keys()
         more = {**(m.store.fields(other) or {}), **more}
-    known = name == "update" and receiver.type is not collections.Counter  # which adds
+    known = name == "update" and receiver.type is not collections.Counter  # whose update adds
     if not known or args.more is not None or args.more_named is not None:
         return None
     if receiver in m.store.shared or not surely:
         optional = frozenset(more)
     if m.store.optional(receiver) - (more.keys() - optional):
-        return None  # it may still lack one
+        return None  # a field may still be missing
     return overlaid(fields, more, optional)

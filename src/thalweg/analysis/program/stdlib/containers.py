@@ -1,4 +1,4 @@
-"""Containers that calls of their classes make, copy and fill."""
+"""Containers: creating them by calls of their classes, copying and filling them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ import collections
 import copy
 from typing import Any
 
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.changes import mutate
-from thalweg.analysis.program.contents import check_keys, is_plain, length
-from thalweg.analysis.program.known_functions import HEAP_CHANGING, SORTED_CHANGING
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.memory import ELEMENTS, KEYS
-from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, SETS
-from thalweg.analysis.program.stdlib.function_table import FUNCTIONS, argument
-from thalweg.analysis.program.store import ANY_NUMBER, Count, overlaid
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     INT,
     NONE,
     NOTHING,
@@ -33,6 +24,15 @@ from thalweg.analysis.program.values import (
     only,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.changes import mutate
+from thalweg.analysis.program.contents import check_keys, is_plain, length
+from thalweg.analysis.program.known_functions import HEAP_CHANGING, SORTED_CHANGING
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.memory import ELEMENTS, KEYS
+from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, SETS
+from thalweg.analysis.program.stdlib.function_table import FUNCTIONS, argument
+from thalweg.analysis.program.store import ANY_NUMBER, Count, overlaid
 
 
 @FUNCTIONS.handles(*(kind for kind in CONTAINERS if kind not in MAPPINGS))
@@ -61,7 +61,7 @@ def make_mapping(m: Machine, kind: type, args: Args, node: ast.AST) -> Value:
     mapping = isinstance(copied, New) and copied.type in MAPPINGS
     if m.store is not None and (not given or mapping) and args.more is None and args.more_named is None:
         base = {} if not given else overlaid({}, m.store.fields(copied), m.store.optional(copied))
-        counts = kind is collections.Counter and given  # what is in both is added
+        counts = kind is collections.Counter and given  # counts of the same key are added
         m.set_fields(item, None if given[1:] or counts else overlaid(base, args.named))
     for source in given:
         absorb(m, item, source, node)
@@ -69,7 +69,7 @@ def make_mapping(m: Machine, kind: type, args: Args, node: ast.AST) -> Value:
 
 
 def absorb(m: Machine, item: New, source: Value, node: ast.AST) -> None:
-    """A dict gets all entries of another, or of pairs, or counts elements."""
+    """Add all entries of another dict, or of pairs, to a dict; a Counter counts elements."""
     for one in source:
         if any(kind in MAPPINGS or kind is TREE for kind in types_of(one) or ()):
             m.put(item, ELEMENTS, m.memory.contents(one))
@@ -93,7 +93,7 @@ def change_heap(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
             m.store.set_length(item, ANY_NUMBER, surely=False)
     m.read_whole(heap, args.at(1))
     if not is_plain(m, heap, args.at(1)):
-        m.unknown(f"{function.__name__} compares objects with code of their own", node, heap, args.at(1))
+        m.unknown(f"{function.__name__} compares objects with user-defined special methods", node, heap, args.at(1))
     return join((*map(m.memory.contents, heap), args.at(1), NONE))
 
 
@@ -109,7 +109,7 @@ def _copy(m: Machine, item: Item, node: ast.AST) -> Value:
     m.look_at(item, node)
     if all(kind in CONTAINERS for kind in kinds):
         return copied(m, item, kinds[0], node)
-    return m.unknown("copies something that cannot be read", node, just(item))
+    return m.unknown("copies a value that cannot be analyzed", node, just(item))
 
 
 def copied(m: Machine, receiver: Item, kind: type, node: ast.AST) -> Value:
@@ -126,7 +126,7 @@ def copied(m: Machine, receiver: Item, kind: type, node: ast.AST) -> Value:
 
 
 def factory_of(m: Machine, receiver: Item) -> Value:
-    """What makes the missing elements of a defaultdict."""
+    """The factory that creates missing elements of a defaultdict."""
     if isinstance(receiver, Known):
         return just(Known(getattr(receiver.value, "default_factory", None), receiver.root))
     return m.memory.get(receiver, "default_factory")

@@ -1,4 +1,4 @@
-"""Iterators that Python's own functions make: `map`, `zip`, `itertools` and the like."""
+"""Iterators that functions of Python create: `map`, `zip`, `itertools` and the like."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ import itertools
 from typing import Any
 
 from thalweg.analysis.program import live_objects
-from thalweg.analysis.program.call_frames import Args
-from thalweg.analysis.program.callbacks import call_often, run_later, watch
-from thalweg.analysis.program.contents import is_plain, steady_length
-from thalweg.analysis.program.machine import Machine
-from thalweg.analysis.program.memory import ELEMENTS
-from thalweg.analysis.program.python_types import ITERATOR, is_built_in
-from thalweg.analysis.program.stdlib.function_table import FUNCTIONS
-from thalweg.analysis.program.store import ANY_NUMBER
-from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import (
+from thalweg.analysis.program.abstract_values import (
     INT,
     NONE,
     NOTHING,
@@ -36,6 +27,15 @@ from thalweg.analysis.program.values import (
     just,
     types_of,
 )
+from thalweg.analysis.program.call_frames import Args
+from thalweg.analysis.program.callbacks import call_often, run_later, watch
+from thalweg.analysis.program.contents import is_plain, steady_length
+from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.memory import ELEMENTS
+from thalweg.analysis.program.python_types import ITERATOR, is_built_in
+from thalweg.analysis.program.stdlib.function_table import FUNCTIONS
+from thalweg.analysis.program.store import ANY_NUMBER
+from thalweg.analysis.program.truth import truth
 
 _NESTED = frozenset(("product", "permutations", "combinations", "combinations_with_replacement", "zip_longest")) | {
     "pairwise",
@@ -46,7 +46,7 @@ _NESTED = frozenset(("product", "permutations", "combinations", "combinations_wi
 
 
 def is_known_type(item: Item) -> bool:
-    """Whether all code of an item is Python's own."""
+    """Whether all code of an item is part of Python."""
     kinds = types_of(item)
     return kinds is not None and all(map(is_built_in, kinds))
 
@@ -58,7 +58,7 @@ def take_next(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 
 
 def _taken(m: Machine, item: Item, node: ast.AST) -> Value:
-    """One element of an iterator; one with code of its own runs different code than iterating over it."""
+    """Take one element of an iterator. If it defines `__next__`, this runs different code than iterating over it."""
     kinds = types_of(item)
     if kinds is None or not all(is_built_in(kind) or kind in SCALARS for kind in kinds):
         native = isinstance(item, Known) and live_objects.is_iterator(item.value)
@@ -81,7 +81,7 @@ def make_iterator(m: Machine, function: Any, args: Args, node: ast.AST) -> Value
 @FUNCTIONS.handles(reversed)
 def reverse(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     if not all(map(is_known_type, args.at(0))):
-        m.unknown("reversed() runs code that cannot be read", node, args.at(0))
+        m.unknown("reversed() runs code that cannot be analyzed", node, args.at(0))
     length = _length(m, args.positional, args)
     return m.made(ITERATOR, node, join(_held(m, args.positional, args, node)), tag="reversed", length=length)
 
@@ -93,7 +93,7 @@ def map_each(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     held = _held(m, sources, args, node)
     nexts = m.nexts
     made = _called_later(m, args.at(0), held, node)
-    if m.nexts != nexts:  # an empty iterator in the function is the end
+    if m.nexts != nexts:  # an empty iterator in the function ends the iteration
         length = (0, length[1])
     return m.made(ITERATOR, node, made, tag="map", length=length)
 
@@ -124,7 +124,7 @@ def _length(m: Machine, sources: list[Value], args: Args) -> Any:
 
 
 def _held(m: Machine, sources: list[Value], args: Args, node: ast.AST, *, most: int | None = None) -> list[Value]:
-    """What each source gives; they are looked at again when elements are taken."""
+    """The elements of each source; sources are read again when elements are taken."""
     held = [m.elements(v, node) for v in sources[:most]]
     if args.more is not None:
         held.append(m.elements(args.more, node))
@@ -134,7 +134,7 @@ def _held(m: Machine, sources: list[Value], args: Args, node: ast.AST, *, most: 
 
 
 def _called_later(m: Machine, function: Value, held: list[Value], node: ast.AST, *, tested: bool = False) -> Value:
-    """A function that is called when elements are taken from an iterator; `tested`: whether its result is true."""
+    """Call a function when elements are taken from an iterator; `tested`: whether the truth of its result is tested."""
 
     def run() -> Value:
         found = join(held) if function == just(Known(None)) else call_often(m, function, Args(held), node)
@@ -152,12 +152,12 @@ def reduce(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
 
 
 def iterate(m: Machine, function: Any, args: Args, node: ast.AST) -> Value | None:
-    """A function of itertools; None: it is not one."""
+    """Call a function of itertools; None if it is not one."""
     name = getattr(function, "__name__", "")
     if name not in dir(itertools):
         return None
     if args.more_named is not None:
-        return m.unknown(f"calls {name} with arguments that cannot be read", node, *args.all())
+        return m.unknown(f"calls {name} with arguments that cannot be analyzed", node, *args.all())
     kept = [args.named[n] for n in ("initial", "fillvalue") if n in args.named]
     callables = [v for v in args.all() if any(map(_is_callable, v)) and v not in kept]
     sources = [v for v in args.all() if v not in callables and v not in kept and v != NONE and not _is_number(v)]
@@ -177,7 +177,7 @@ def iterate(m: Machine, function: Any, args: Args, node: ast.AST) -> Value | Non
 
 
 def _called_for(m: Machine, name: str, callables: list[Value], held: Value, node: ast.AST) -> Value:
-    """What an iterator of itertools does when elements are taken from it."""
+    """Call the functions that an iterator of itertools calls when elements are taken from it."""
     found = held
     for f in callables:
         found = _folded(m, f, found or PLAINS, [found or PLAINS] if name == "accumulate" else [], node)
@@ -189,14 +189,14 @@ def _called_for(m: Machine, name: str, callables: list[Value], held: Value, node
 
 
 def _folded(m: Machine, function: Value, start: Value, others: list[Value], node: ast.AST) -> Value:
-    """A function that is called with its own results, until it returns nothing new."""
+    """Call a function with its own results until it returns nothing new."""
     found = start
     for _ in range(m.limits.folds):
         more = join((found, call_often(m, function, Args([found, *others]), node)))
         if more == found:
             return found
         found = more
-    return m.unknown("has a fold that cannot be followed to its end", node, found)
+    return m.unknown("has a fold that is too complex to analyze", node, found)
 
 
 def _is_callable(item: Item) -> bool:

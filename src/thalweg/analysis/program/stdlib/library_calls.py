@@ -1,10 +1,11 @@
-"""Calls of Python's own functions: by their handlers, or by the module that they belong to."""
+"""Calls of functions of Python: by their handlers, or by their module."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
+from thalweg.analysis.program.abstract_values import NOTHING, PLAIN, Value
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.known_functions import SHARED_RANDOM, THREADS, is_outside, module_of
 from thalweg.analysis.program.machine import Machine
@@ -14,12 +15,11 @@ from thalweg.analysis.program.stdlib.container_methods import draw
 from thalweg.analysis.program.stdlib.function_table import FUNCTIONS
 from thalweg.analysis.program.stdlib.iterators import iterate
 from thalweg.analysis.program.stdlib.plain_functions import call_plain
-from thalweg.analysis.program.values import NOTHING, PLAIN, Value
 from thalweg.ir.facts import IO, RANDOMNESS, UNKNOWN_CALL
 
 
 def call_library(m: Machine, function: Any, args: Args, node: ast.AST) -> Value | None:
-    """What a function of Python's own returns; None: it is not a known one."""
+    """The result of a function of Python; None if the function is not known."""
     handler = FUNCTIONS.get(function)
     if handler is not None:
         return handler(m, function, args, node)
@@ -31,9 +31,9 @@ def call_library(m: Machine, function: Any, args: Args, node: ast.AST) -> Value 
         return draw(m, function.__name__, args, node)
     if function is open or is_outside(module):
         m.effect(IO, f"calls {_name(function)}", node)
-        return m.unknown(f"{_name(function)} can see what other calls left outside the program", node, *args.all())
+        return m.unknown(f"{_name(function)} can see data that other calls left outside the program", node, *args.all())
     if module.partition(".")[0] in THREADS:
-        return m.unknown(f"{_name(function)} is for code that runs at the same time", node, *args.all())
+        return m.unknown(f"uses {_name(function)}, which is for concurrent code", node, *args.all())
     if module == "_hashlib":
         call_plain(m, PLAIN, _name(function), args, node)
         return m.made(HASHER, node, NOTHING)

@@ -1,4 +1,4 @@
-"""What runs when something is logged: handlers, filters and formatters may be the user's."""
+"""The code that runs when a message is logged: handlers, filters and formatters may be user code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from thalweg.ir.user_tracebacks import is_foreign
 
 
 def users_code(logger: logging.Logger) -> str | None:
-    """The name of code of the user's that a logger calls; None: it only calls Python's, or an installed package's,
-    which cannot know what the application looks at."""
+    """The name of user code that a logger calls; None if it calls only code of Python or of an installed package, which
+    cannot know what the application reads."""
     called = [logging.getLogRecordFactory(), *_called(logger)]
     return next((getattr(one, "__name__", type(one).__name__) for one in called if _is_users(one)), None)
 

@@ -5,6 +5,19 @@ from __future__ import annotations
 import ast
 import logging
 
+from thalweg.analysis.program.abstract_values import (
+    INT,
+    NONE,
+    PLAIN,
+    PLAINS,
+    SCALARS,
+    STR,
+    Item,
+    Known,
+    Value,
+    just,
+    of,
+)
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.callbacks import call_often
 from thalweg.analysis.program.contents import check_keys, is_plain
@@ -13,14 +26,13 @@ from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.python_types import CLOCK_METHODS, LIST_METHODS, LOGGING, TEXT_METHODS
 from thalweg.analysis.program.stdlib.logs import users_code
 from thalweg.analysis.program.stdlib.plain_functions import call_plain, runs_code
-from thalweg.analysis.program.values import INT, NONE, PLAIN, PLAINS, SCALARS, STR, Item, Known, Value, just, of
 from thalweg.ir.facts import IO, TIME
 
 _LOGGERS = (logging.Logger, logging.RootLogger)
 
 
 def known_method(m: Machine, receiver: Known, name: str, args: Args, node: ast.AST) -> Value | None:
-    """A method of an object that exists; None: it has no special meaning."""
+    """Call a method of an existing object; None if it needs no special handling."""
     value = receiver.value
     if isinstance(value, type):
         return _class_method(m, value, name, args, node)
@@ -34,7 +46,7 @@ def known_method(m: Machine, receiver: Known, name: str, args: Args, node: ast.A
 
 def _class_method(m: Machine, cls: type, name: str, args: Args, node: ast.AST) -> Value | None:
     if (cls, name) in CLOCK_METHODS:
-        m.effect(TIME, f"looks at the clock: {cls.__name__}.{name}()", node)
+        m.effect(TIME, f"reads the clock: {cls.__name__}.{name}()", node)
         return PLAINS
     if cls is dict and name == "fromkeys":
         keys = m.elements(args.at(0), node)
@@ -46,9 +58,9 @@ def _class_method(m: Machine, cls: type, name: str, args: Args, node: ast.AST) -
 def write_log(m: Machine, logger: logging.Logger, name: str, args: Args, node: ast.AST) -> Value:
     own = users_code(logger)
     if own is not None:
-        m.unknown(f"logs with {own}, whose code is not followed", node, *args.all())
+        m.unknown(f"logs with {own}, whose code is not analyzed", node, *args.all())
         return NONE
-    m.effect(IO, f"writes a log with {name}()", node)
+    m.effect(IO, f"writes a log message with {name}()", node)
     call_plain(m, PLAIN, name, args, node)
     return NONE
 

@@ -1,4 +1,4 @@
-"""What code does when it runs: handlers by the type of a syntax node."""
+"""The execution of code: handlers by the type of a syntax node."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import ast
 import types
 from collections.abc import Sequence
 
+from thalweg.analysis.program.abstract_values import NOTHING, Bound, Item, New, Value, classes_of, just, only
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.items.attributes import set_attribute
@@ -15,7 +16,6 @@ from thalweg.analysis.program.items.subscripts import set_subscript
 from thalweg.analysis.program.live_objects import class_attribute
 from thalweg.analysis.program.machine import STATEMENTS, TARGETS, Machine
 from thalweg.analysis.program.python_types import is_built_in
-from thalweg.analysis.program.values import NOTHING, Bound, Item, New, Value, classes_of, just, only
 
 
 @STATEMENTS.handles(ast.Assign)
@@ -31,7 +31,7 @@ def assign_annotated(m: Machine, node: ast.AnnAssign) -> None:
     if node.value is not None:
         m.assign(target, m.evaluate(node.value), node)
         return
-    if isinstance(target, ast.Attribute | ast.Subscript):  # all but the last step of the target is evaluated
+    if isinstance(target, ast.Attribute | ast.Subscript):  # the target is evaluated except for its last step
         m.evaluate(target.value)
     if isinstance(target, ast.Subscript):
         m.evaluate(target.slice)
@@ -118,17 +118,17 @@ def _delete(m: Machine, target: ast.expr) -> None:
 
 def _delete_attribute(m: Machine, objects: Value, target: ast.Attribute) -> None:
     mutate(m, objects, f"deletes {ast.unparse(target)}", target)
-    for item in objects:  # the class may have a default under the name
+    for item in objects:  # the class may have a default of the same name
         _forget(m, item)
     classes = [cls for item in objects for cls in classes_of(item)]
     if any(class_attribute(cls, "__delattr__") is not vars(object)["__delattr__"] for cls in classes):
-        m.unknown("deletes an attribute with code of its own", target, objects)
+        m.unknown("deletes an attribute of a class that defines __delattr__", target, objects)
 
 
 def _delete_element(m: Machine, objects: Value, at: Value, target: ast.Subscript) -> None:
     shown = ast.unparse(target)[:60]
     if not objects:
-        m.lose(f"deletes {shown}, of which nothing is known", target)
+        m.lose(f"deletes {shown}, an element of an unknown object", target)
     mutate(m, objects, f"deletes {shown}", target)
     for item in objects:
         _forget(m, item)
@@ -137,7 +137,7 @@ def _delete_element(m: Machine, objects: Value, at: Value, target: ast.Subscript
             if isinstance(held, types.FunctionType):
                 m.call(just(Bound(held, item)), Args([at]), target)
             elif not is_built_in(cls):
-                m.unknown("deletes an element of something that cannot be read", target, just(item), at)
+                m.unknown("deletes an element of a value that cannot be analyzed", target, just(item), at)
 
 
 def _forget(m: Machine, item: Item) -> None:

@@ -1,22 +1,33 @@
-"""Expressions, but calls, displays and comprehensions."""
+"""Expressions, except calls, displays and comprehensions."""
 
 from __future__ import annotations
 
 import ast
 
+from thalweg.analysis.program.abstract_values import (
+    BOOL,
+    NONE,
+    NOTHING,
+    STR,
+    UNKNOWN,
+    Known,
+    Value,
+    join,
+    just,
+    literal,
+)
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.contents import is_plain, steady_length
 from thalweg.analysis.program.emissions import copied_of, copied_of_elements
-from thalweg.analysis.program.items.functions import yield_values
+from thalweg.analysis.program.items.function_calls import yield_values
 from thalweg.analysis.program.items.names import assign_name, read_name
 from thalweg.analysis.program.items.operations import binary, compare, unary
 from thalweg.analysis.program.machine import EXPRESSIONS, Machine
 from thalweg.analysis.program.stdlib.builtin_functions import as_text, shows_itself
 from thalweg.analysis.program.store import meet
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import BOOL, NONE, NOTHING, STR, UNKNOWN, Known, Value, join, just, literal
 
-_SLICE: Value = just(Known(slice(None)))  # one for all: items are known by their identity
+_SLICE: Value = just(Known(slice(None)))  # one object for all: items are compared by identity
 _SHOWN = {-1: ("__format__", "__str__", "__repr__"), ord("s"): ("__str__", "__repr__")}  # by `!s` and the like
 
 
@@ -44,7 +55,7 @@ def subscript(m: Machine, node: ast.Subscript) -> Value:
 def slice_of(m: Machine, node: ast.Slice) -> Value:
     for bound in (node.lower, node.upper, node.step):
         if bound is not None and not is_plain(m, found := m.evaluate(bound)):
-            m.unknown("an index runs code that cannot be read", node, found)
+            m.unknown("uses an index that runs code that cannot be analyzed", node, found)
     return _SLICE
 
 
@@ -79,7 +90,7 @@ def unary_operation(m: Machine, node: ast.UnaryOp) -> Value:
 
 @EXPRESSIONS.handles(ast.BoolOp)
 def and_or(m: Machine, node: ast.BoolOp) -> Value:
-    """Each operand but the first may not be evaluated."""
+    """The operands after the first may not be evaluated."""
     found = [m.evaluate(node.values[0])]
     for operand in node.values[1:]:
         truth(m, found[-1], operand)
@@ -98,7 +109,7 @@ def comparison(m: Machine, node: ast.Compare) -> Value:
     found: Value = BOOL
     for index, (op, other) in enumerate(zip(node.ops, node.comparators, strict=True)):
         before = m.store
-        if index and before is not None:  # it may have ended before
+        if index and before is not None:  # an earlier comparison may have been false
             truth(m, found, node)
             m.store = before.copy()
         right = m.evaluate(other)
@@ -161,10 +172,10 @@ def yields_from(m: Machine, node: ast.YieldFrom) -> Value:
     count = steady_length(m, source)
     copied = copied_of_elements(m, source)
     yield_values(m, m.elements(source, node), copied, count, node)
-    return UNKNOWN  # what the generator returned
+    return UNKNOWN  # the return value of the generator
 
 
-# Not understood. The names are those of Python's later versions.
+# Not understood. The names are those of later Python versions.
 _LATER = [getattr(ast, name) for name in ("TemplateStr", "Interpolation") if hasattr(ast, name)]
 
 

@@ -1,14 +1,14 @@
-"""Calls as they are written."""
+"""Call expressions."""
 
 from __future__ import annotations
 
 import ast
 
-from thalweg.analysis.program.call_frames import Args, Frame
+from thalweg.analysis.program.abstract_values import NOTHING, New, Super, Value, join, only
+from thalweg.analysis.program.call_frames import Args, CallFrame
 from thalweg.analysis.program.contents import fields_of
 from thalweg.analysis.program.items.names import read_name
 from thalweg.analysis.program.machine import EXPRESSIONS, Machine
-from thalweg.analysis.program.values import NOTHING, New, Super, Value, join, only
 
 
 @EXPRESSIONS.handles(ast.Call)
@@ -22,7 +22,7 @@ def call(m: Machine, node: ast.Call) -> Value:
 
 
 def _positional(m: Machine, node: ast.Call) -> tuple[list[Value], Value | None]:
-    """The arguments by position, and what else `*args` of unknown length gives."""
+    """The positional arguments, and further ones from `*args` of unknown length."""
     positional: list[Value] = []
     more: Value | None = None
     for argument in node.args:
@@ -43,7 +43,7 @@ def _positional(m: Machine, node: ast.Call) -> tuple[list[Value], Value | None]:
 
 
 def _named(m: Machine, node: ast.Call) -> tuple[dict[str, Value], Value | None]:
-    """The arguments by name, and what else `**kwargs` with unknown names gives."""
+    """The keyword arguments, and further ones from `**kwargs` with unknown names."""
     named: dict[str, Value] = {}
     more: Value | None = None
     for keyword in node.keywords:
@@ -58,10 +58,10 @@ def _named(m: Machine, node: ast.Call) -> tuple[dict[str, Value], Value | None]:
 
 
 def _super(m: Machine, node: ast.Call) -> Value:
-    frame: Frame | None = m.frame
+    frame: CallFrame | None = m.frame
     while frame is not None and "__class__" not in frame.cells:
         frame = frame.outer
     if frame is None or m.frame.first is None:
-        return m.unknown("uses super() where its class is not known", node)
+        return m.unknown("uses super() where its class is unknown", node)
     cls = frame.cells["__class__"].cell_contents
     return frozenset(Super(cls, item) for item in read_name(m, m.frame.first, node))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from thalweg.analysis.program.abstract_values import NOTHING, New, Value, just
 from thalweg.analysis.program.callbacks import run_later, suspend, watch
 from thalweg.analysis.program.contents import check_keys, steady_length
 from thalweg.analysis.program.emissions import copied_of
@@ -12,7 +13,6 @@ from thalweg.analysis.program.memory import ELEMENTS, KEYS
 from thalweg.analysis.program.python_types import ITERATOR
 from thalweg.analysis.program.store import ANY_NUMBER, Count, meet, widened
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import NOTHING, New, Value, just
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _KINDS: dict[type[ast.AST], type] = {
@@ -25,12 +25,12 @@ _KINDS: dict[type[ast.AST], type] = {
 
 @EXPRESSIONS.handles(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def comprehension(m: Machine, node: Comprehension) -> Value:
-    """A loop in a scope of its own. A generator expression runs when elements are taken from it."""
+    """A loop in its own scope. A generator expression runs when elements are taken from it."""
     kind = _KINDS[type(node)]
     item = New((m.frame.key, id(node), ""), kind)
     scopes = m.frame.scopes
     m.frame.scopes = [*scopes, {}]
-    source = _source(m, node, 0)  # of the first `for`: at once, whatever the rest
+    source = _source(m, node, 0)  # of the first `for`: always evaluated immediately
     if m.store is None:
         length: Count = (0, 0)
     elif isinstance(node, ast.GeneratorExp):
@@ -45,19 +45,19 @@ def comprehension(m: Machine, node: Comprehension) -> Value:
 
 
 def _source(m: Machine, node: Comprehension, index: int) -> tuple[Count, Value]:
-    """What one `for` iterates over: how many elements there are, and what each is."""
+    """The source of one `for`: the number of its elements, and the value of each."""
     generator = node.generators[index]
     if generator.is_async:
-        m.unknown("is a coroutine", node)
+        m.unknown("uses an asynchronous comprehension", node)
     source = m.evaluate(generator.iter)
     taken = steady_length(m, source)
     each = m.elements(source, generator.iter, ordered=not isinstance(node, ast.SetComp))
-    watch(m, source)  # what is in it may change while the comprehension runs
+    watch(m, source)  # its contents may change while the comprehension runs
     return taken, each
 
 
 def _generate(m: Machine, node: Comprehension, index: int, item: New, source: tuple[Count, Value]) -> Count:
-    """One `for` of a comprehension, and those inside it; returns the number of elements."""
+    """Follow one `for` of a comprehension, and those inside it; return the number of elements."""
     generator = node.generators[index]
     taken, each = source
     names = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -77,7 +77,7 @@ def _generate(m: Machine, node: Comprehension, index: int, item: New, source: tu
             break
         head = widened(head, after) if turn else after
     else:
-        m.unknown("has a loop that cannot be followed to its end", node)
+        m.unknown("has a loop that is too complex to analyze", node)
     m.store = head
     if generator.ifs:
         inner = (0, inner[1])

@@ -7,11 +7,11 @@ import ast
 import importlib
 import sys
 
+from thalweg.analysis.program.abstract_values import UNKNOWN, Func, Known, Value, just
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.items.known_attributes import of_module
 from thalweg.analysis.program.items.names import assign_name
 from thalweg.analysis.program.machine import EXPRESSIONS, STATEMENTS, Machine
-from thalweg.analysis.program.values import UNKNOWN, Func, Known, Value, just
 
 
 @STATEMENTS.handles(ast.FunctionDef)
@@ -39,7 +39,7 @@ def function(m: Machine, node: ast.Lambda | ast.FunctionDef) -> Value:
 
 
 def _annotations(m: Machine, node: ast.Lambda | ast.FunctionDef) -> None:
-    """They are evaluated when a function is defined: before Python 3.14, and unless its module defers that."""
+    """Annotations are evaluated when a function is defined, before Python 3.14 and unless its module defers that."""
     if sys.version_info >= (3, 14) or m.frame.module.get("annotations") is __future__.annotations:
         return
     a = node.args
@@ -55,7 +55,7 @@ def _annotations(m: Machine, node: ast.Lambda | ast.FunctionDef) -> None:
 @STATEMENTS.handles(ast.Import, ast.ImportFrom)
 def import_modules(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
     if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
-        m.unknown("imports a module while it runs", node)
+        m.unknown("imports a module at run time", node)
         for alias in node.names:
             assign_name(m, alias.asname or alias.name, UNKNOWN, node)
         return
@@ -71,7 +71,7 @@ def _import(m: Machine, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
     if module is None and package in sys.stdlib_module_names:
         module = importlib.import_module(wanted)
     if module is None:
-        m.unknown(f"imports {wanted} while it runs", node)
+        m.unknown(f"imports {wanted} at run time", node)
         assign_name(m, (alias.asname or alias.name).partition(".")[0], UNKNOWN, node)
     elif isinstance(node, ast.ImportFrom):
         value = of_module(m, vars(module), alias.name, f"{wanted}.{alias.name}", node)

@@ -1,17 +1,17 @@
-"""Containers that are written out: `[…]`, `(…)`, `{…}`."""
+"""Container displays: `[…]`, `(…)`, `{…}`."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
+from thalweg.analysis.program.abstract_values import New, Value, join, just, literal, only
 from thalweg.analysis.program.contents import check_keys, length
 from thalweg.analysis.program.machine import EXPRESSIONS, Machine
 from thalweg.analysis.program.memory import ELEMENTS, KEYS
 from thalweg.analysis.program.python_types import MAPPINGS
 from thalweg.analysis.program.stdlib.containers import absorb
 from thalweg.analysis.program.store import Count, Fields, overlaid, plus
-from thalweg.analysis.program.values import New, Value, join, just, literal, only
 
 _KINDS: dict[type[ast.expr], type] = {ast.List: list, ast.Tuple: tuple, ast.Set: set}
 
@@ -59,7 +59,7 @@ def dict_display(m: Machine, node: ast.Dict) -> Value:
 
 
 def _entries(m: Machine, value: Value) -> tuple[Fields | None, frozenset[Any]]:
-    """The fields of a dict, and which of them it may not have."""
+    """The fields of a dict, and which of them may be missing."""
     item = only(value)
     if not isinstance(item, New) or item.type not in MAPPINGS or m.store is None:
         return None, frozenset()

@@ -1,23 +1,23 @@
-"""`for` and `while`: a loop is followed until its turns find nothing new."""
+"""`for` and `while`: a loop is followed until its iterations find nothing new."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
+from thalweg.analysis.program.abstract_values import Item, Known, New, join, just
 from thalweg.analysis.program.contents import length
 from thalweg.analysis.program.machine import STATEMENTS, Machine
 from thalweg.analysis.program.python_types import CONTAINERS
 from thalweg.analysis.program.store import Store, meet, widened
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import Item, Known, New, join, just
 
 
 @STATEMENTS.handles(ast.For)
 def for_each(m: Machine, node: ast.For) -> None:
     source = m.evaluate(node.iter)
     if not source:
-        m.lose("iterates over something that cannot be read", node)
+        m.lose("iterates over a value that cannot be analyzed", node)
     each = m.elements(source, node.iter)
     head = m.store
     breaks: list[Store] = []
@@ -37,12 +37,12 @@ def for_each(m: Machine, node: ast.For) -> None:
         head = widened(head, after) if turn else after
         each = join((each, m.elements(source, node.iter)))
     else:
-        m.unknown("has a loop that cannot be followed to its end", node)
+        m.unknown("has a loop that is too complex to analyze", node)
     _after(m, head, node.orelse, breaks)
 
 
 def _is_empty(m: Machine, item: Item) -> bool:
-    """Whether this is a list that is never filled."""
+    """Whether an item is a container that is never filled."""
     if isinstance(item, Known):
         return type(item.value) in CONTAINERS and not item.value
     return isinstance(item, New) and item.type in (list, tuple) and length(m, just(item)) == (0, 0)
@@ -67,12 +67,12 @@ def while_true(m: Machine, node: ast.While) -> None:
             break
         head = widened(head, after) if turn else after
     else:
-        m.unknown("has a loop that cannot be followed to its end", node)
+        m.unknown("has a loop that is too complex to analyze", node)
     _after(m, end, node.orelse, breaks)
 
 
 def _turn(m: Machine, body: Sequence[ast.stmt]) -> tuple[list[Store], list[Store]]:
-    """One turn of a loop; returns where `break` and `continue` leave it."""
+    """Follow one iteration of a loop; return the stores at `break` and at `continue`."""
     m.frame.loops.append(([], []))
     m.run(body)
     return m.frame.loops.pop()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from thalweg.analysis.program import live_objects
+from thalweg.analysis.program.abstract_values import UNKNOWN, Anything, Item, Known, Value, classes_of, join, just, only
 from thalweg.analysis.program.items.names import assign_name
 from thalweg.analysis.program.items.operations import compare
 from thalweg.analysis.program.machine import PATTERNS, STATEMENTS, Machine
 from thalweg.analysis.program.python_types import is_built_in
 from thalweg.analysis.program.store import Store, meet
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import UNKNOWN, Anything, Item, Known, Value, classes_of, join, just, only
 
 _SEQUENCE, _MAPPING = 1 << 5, 1 << 6  # flags of types: Py_TPFLAGS_SEQUENCE, Py_TPFLAGS_MAPPING
 
@@ -60,7 +60,7 @@ def match_as(m: Machine, pattern: ast.MatchAs, subject: Value, node: ast.AST) ->
 
 @PATTERNS.handles(ast.MatchOr)
 def match_or(m: Machine, pattern: ast.MatchOr, subject: Value, node: ast.AST) -> None:
-    """One of them matched; those before it were tried."""
+    """One alternative matches; those before it are tried first."""
     ends: list[Store | None] = []
     for inner in pattern.patterns:
         before = m.store
@@ -100,14 +100,14 @@ def match_mapping(m: Machine, pattern: ast.MatchMapping, subject: Value, node: a
 
 
 def _unpacked(m: Machine, subject: Value, flag: int, node: ast.AST) -> Value:
-    """Python takes length and items of what is declared a sequence, or a mapping, and touches nothing else. Returns
-    what is not an object with code of its own."""
+    """Python reads the length and the items only of declared sequences or mappings. Return the subject without objects
+    that define them in user code."""
     left: set[Item] = set()
     for item in subject:
         own = [cls for cls in classes_of(item) if cls.__flags__ & flag and not is_built_in(cls)]
         if isinstance(item, Anything) or (own and not all(map(live_objects.is_named_tuple, own))):
-            shown = own[0].__name__ if own else "something that cannot be read"
-            m.unknown(f"a pattern asks {shown} for its items", node, just(item))
+            shown = own[0].__name__ if own else "a value that cannot be analyzed"
+            m.unknown(f"uses a pattern that reads the items of {shown}", node, just(item))
             continue
         m.look_at(item, node)
         left.add(item)
@@ -119,7 +119,7 @@ def match_class(m: Machine, pattern: ast.MatchClass, subject: Value, node: ast.A
     cls = only(m.evaluate(pattern.cls))
     names = getattr(cls.value, "__match_args__", ()) if isinstance(cls, Known) else ()
     for index, inner in enumerate(pattern.patterns):
-        # Without such a name it is the whole: `str(x)`.
+        # Without such a name, the pattern matches the subject itself: `str(x)`.
         m.match(inner, m.attribute(subject, names[index], node) if index < len(names) else subject, node)
     for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
         m.match(inner, m.attribute(subject, name, node), node)

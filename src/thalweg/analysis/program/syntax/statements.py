@@ -1,15 +1,15 @@
-"""Statements, but loops, `try`, `with`, `match`, assignments and definitions."""
+"""Statements, except loops, `try`, `with`, `match`, assignments and definitions."""
 
 from __future__ import annotations
 
 import ast
 
+from thalweg.analysis.program.abstract_values import NOTHING, Known, just, literal
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.items.names import assign_name, read_name
 from thalweg.analysis.program.machine import STATEMENTS, Machine
 from thalweg.analysis.program.store import meet
 from thalweg.analysis.program.truth import truth
-from thalweg.analysis.program.values import NOTHING, Known, just, literal
 
 
 @STATEMENTS.handles(ast.Pass, ast.Global, ast.Nonlocal)
@@ -26,7 +26,7 @@ def expression(m: Machine, node: ast.Expr) -> None:
 def return_value(m: Machine, node: ast.Return) -> None:
     found = just(Known(None)) if node.value is None else m.evaluate(node.value)
     if not found:
-        m.lose("returns something that cannot be read", node)
+        m.lose("returns a value that cannot be analyzed", node)
     if m.store is not None:
         m.frame.returns.append((found, m.store))
     m.store = None
@@ -70,13 +70,13 @@ def raise_exception(m: Machine, node: ast.Raise) -> None:
     m.raises()
 
 
-# Not understood. The names are those of Python's later versions.
+# Not understood. The names are those of later Python versions.
 _LATER = [getattr(ast, name) for name in ("TypeAlias",) if hasattr(ast, name)]
 
 
 @STATEMENTS.handles(ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, *_LATER)
 def not_understood(m: Machine, node: ast.stmt) -> None:
-    """Its code is not followed; it may use all that it names."""
+    """The code is not followed; it may use every name in it."""
     used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & m.frame.names.local
     given = [read_name(m, name, node) for name in used]
     made = m.unknown(f"uses `{ast.unparse(node).splitlines()[0][:40]}`", node, *given)

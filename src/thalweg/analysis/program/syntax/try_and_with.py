@@ -1,4 +1,4 @@
-"""`try` and `with`: any statement in them may be the last one."""
+"""`try` and `with`: any statement in them may be the last one that runs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import ast
 import contextlib
 from collections.abc import Callable
 
+from thalweg.analysis.program.abstract_values import BOOL, NOTHING, UNKNOWN, Known, Value, ValueOf, join, just, literal
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.items.names import assign_name
 from thalweg.analysis.program.machine import STATEMENTS, Machine
 from thalweg.analysis.program.memory import ELEMENTS, EXCEPTIONS
 from thalweg.analysis.program.store import Store, meet
-from thalweg.analysis.program.values import BOOL, NOTHING, UNKNOWN, Known, Of, Value, join, just, literal
 
-# What `__exit__` gets.
+# The arguments of `__exit__`.
 _NO_ERROR: list[Value] = [just(Known(None))] * 3
 _ERROR: list[Value] = [UNKNOWN] * 3
-_PLAIN = (contextlib.suppress, contextlib.nullcontext)  # they run no code when they are entered and left
+_PLAIN = (contextlib.suppress, contextlib.nullcontext)  # they run no code on entry and exit
 
 
 class _Exits:
-    """The ways out of a block that are found from here on: returns, breaks, continues."""
+    """The exits of a block that are found from here on: returns, breaks, continues."""
 
     def __init__(self, m: Machine) -> None:
         self.m = m
@@ -28,7 +28,7 @@ class _Exits:
         self.marks = [(len(breaks), len(continues)) for breaks, continues in m.frame.loops]
 
     def run_on_each(self, run: Callable[[], object]) -> None:
-        """Runs code on each way out."""
+        """Run code on each exit."""
         m, frame = self.m, self.m.frame
         returns, frame.returns[self.returned :] = frame.returns[self.returned :], []
         jumps: list[tuple[list[Store], list[Store]]] = []
@@ -83,7 +83,7 @@ def _body_and_handlers(m: Machine, node: ast.Try | ast.TryStar) -> Store | None:
             m.evaluate(handler.type)
         if handler.name is not None:
             own = m.memory.get(EXCEPTIONS, ELEMENTS)
-            assign_name(m, handler.name, join((just(Of(Exception)), own)), handler)
+            assign_name(m, handler.name, join((just(ValueOf(Exception)), own)), handler)
         m.run(handler.body)
         ends.append(m.store)
     return meet(ends)
@@ -122,7 +122,7 @@ def _manage(m: Machine, node: ast.With, index: int) -> None:
 
 
 def _enter(m: Machine, manager: Value, item: ast.withitem, node: ast.With) -> Callable[[list[Value]], Value]:
-    """`__enter__`; returns a function that calls `__exit__`."""
+    """Call `__enter__`; return a function that calls `__exit__`."""
     called = m.evaluate(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else NOTHING
     if called and all(isinstance(i, Known) and any(i.value is cls for cls in _PLAIN) for i in called):
         if item.optional_vars is not None:

@@ -1,8 +1,8 @@
 """The canonical form of one value, for keys: values that are equal in Python have the same bytes.
 
-`keys.py` hashes these bytes, so they are part of hash version 1 and never change. Two rules are ours, because Python's
-equality would not do: every NaN is one value, and a datetime with a zone is its instant. (Python compares two datetimes
-of one zone by their clocks, so that 02:30 before and after the end of summer time would be one key.)
+`keys.py` hashes these bytes, so they are part of hash version 1 and never change. Two rules differ from Python's
+equality, which is not suitable for keys: all NaNs are one value, and a datetime with a zone is its instant. (Python
+compares two datetimes of one zone by local time, so 02:30 before and after the end of summer time would be one key.)
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from thalweg.ir.values import carried
 
 _NAN = struct.pack("<d", float("nan"))
 _DAY, _SECOND = 24 * 60 * 60 * 1_000_000, 1_000_000  # in microseconds
-# No value is rounded by it, and the text of a value depends on no thread's own context.
+# It never rounds a value, and the text of a value does not depend on the thread's context.
 _EXACT = Context(MAX_PREC, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, 1, 0, [], [InvalidOperation, Inexact])
 
 
 def canonical(value: Any) -> bytes:
-    """No form is the beginning of another one, so forms can stand one behind the other."""
+    """No form is a prefix of another one, so forms can be concatenated."""
     form = _FORMS.get(type(value))
     if form is None:
         raise TypeError(f"{type(value).__name__} has no canonical form")
@@ -30,7 +30,7 @@ def canonical(value: Any) -> bytes:
 
 
 def canonical_key(row: Any, names: Sequence[str]) -> bytes:
-    """The form of a tuple's key."""
+    """The canonical form of a tuple's key."""
     return b"".join([canonical(carried(getattr(row, name))) for name in names])
 
 
@@ -47,7 +47,7 @@ def _microseconds(span: timedelta) -> int:
 
 
 def _datetime(value: datetime) -> bytes:
-    """Without a zone the clock, with one the instant. Python never calls one equal to the other."""
+    """The local time without a time zone, the instant with one. In Python the two are never equal."""
     offset = value.utcoffset()
     if offset is None:
         return b"C" + _word(_microseconds(value - datetime.min))
@@ -66,7 +66,7 @@ def _parts(value: Sequence[Any]) -> bytes:
 
 _FORMS: Mapping[type, Callable[[Any], bytes]] = {
     type(None): lambda value: b"N",
-    bool: lambda value: b"I" + _word(value),  # a bool is its int
+    bool: lambda value: b"I" + _word(value),  # a bool equals its int
     int: lambda value: b"I" + _word(value),
     float: lambda value: b"F" + (_NAN if value != value else struct.pack("<d", value + 0.0)),
     str: lambda value: b"S" + _sized(value.encode()),

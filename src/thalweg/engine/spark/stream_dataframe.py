@@ -1,4 +1,4 @@
-"""A stream as a streaming DataFrame: the frames behind the last stage, taken apart into rows."""
+"""A stream as a streaming DataFrame: the frames after the last stage, split into rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from thalweg.runtime.arrow_types import Misfit, file_array
 from thalweg.runtime.columns import to_arrow, to_list
 from thalweg.runtime.frame import Frame, decode
 
-ENGINE = "spark, as a DataFrame"  # in the manifest: the state lies in the checkpoint of the user's query
+ENGINE = "spark, as a DataFrame"  # in the manifest: the state is in the checkpoint of the user's query
 
-# A DataFrame has no end. So what it needs (the checkpoint's lock, the feeders) is kept until the program ends, or
-# until the checkpoint is used again.
+# A DataFrame has no defined end. So the resources that it needs (the checkpoint's lock, the feeders) are kept until the
+# program ends or the checkpoint is used again.
 _held: dict[Path, ExitStack] = {}
 
 
@@ -52,7 +52,7 @@ def stream_table(spark: SparkSession, plan: Plan, options: RunOptions) -> DataFr
 
 
 def release(folder: Path) -> None:
-    """Let go of a checkpoint."""
+    """Release a checkpoint and the resources that are kept for it."""
     held = _held.pop(folder, None)
     if held is not None:
         held.close()

@@ -1,4 +1,4 @@
-"""A run in the background of a user's Spark program."""
+"""A background run in a user's Spark program."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import InternalError
 from thalweg.ir.plan import Plan
 
-KEPT_REPORTS = 1_000  # a run of months has millions
+KEPT_REPORTS = 1_000  # a run of several months produces millions
 
 
 class SparkRunning:
-    """A thread of the driver that does what `thalweg run` does. The user's session stays as it is."""
+    """A thread of the driver that does the same as `thalweg run`. The user's session is not changed."""
 
     def __init__(self, plan: Plan, options: RunOptions, spark: SparkSession) -> None:
         self._plan, self._options, self._spark = plan, options, spark
@@ -33,7 +33,7 @@ class SparkRunning:
     def _run(self) -> None:
         try:
             self._result = run_spark(self._plan, self._options, self._reports.append, self._spark)
-        except BaseException as error:  # it is the user's: raised again where they wait
+        except BaseException as error:  # raised again in the user's thread, in `wait`
             self._failure = error
 
     @property
@@ -59,7 +59,7 @@ class SparkRunning:
     def result(self) -> RunResult:
         self.wait()
         if self._result is None:
-            raise InternalError("a run without a result")
+            raise InternalError("the run has no result")
         return self._result
 
     def stop(self) -> RunResult:
@@ -74,5 +74,5 @@ class SparkRunning:
     ) -> None:
         self._options.stop.request()
         self._thread.join()
-        if error is None:  # otherwise that one is what the user must see
+        if error is None:  # otherwise the user must see that error
             self.wait()

@@ -1,4 +1,4 @@
-"""What users ask of PEs: operators that must share one, and operators that must have their own."""
+"""Hints about PEs: operators that must share one, and operators that must have their own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from thalweg.optimize.disjoint_sets import DisjointSets
 
 
 def with_hints(groups: Mapping[str, str], graph: LogicalGraph) -> Mapping[str, str]:
-    """The groups, with those of `fuse_with` put together and those of `isolate` taken apart.
+    """The groups, merged for `fuse_with` and separated for `isolate`.
 
-    Operators that must share a PE, directly or through others, come into one group; who else is in their groups stays
-    there."""
+    Operators that must share a PE, directly or through others, are put into one group; the other operators of their
+    groups stay there."""
     alone = {name: f"{name} alone" for name, hint in graph.hints.items() if hint.isolate}
     made = {**groups, **alone}
     pairs = [(name, other) for name, hint in graph.hints.items() for other in hint.fuse_with]

@@ -1,4 +1,4 @@
-"""Classes and tables that leave something out fail when they are defined, with the name of what is missing."""
+"""Completeness checks: incomplete classes and tables fail when they are defined, with the names of what is missing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def check_pieces(cls: type, base: type, values: Iterable[str] = ()) -> None:
 
 
 def complete(table: Mapping[K, V], wanted: Iterable[K], what: str, *, but: Collection[K] = ()) -> Mapping[K, V]:
-    """The table itself, if it has an entry for each class that is wanted; `but`: those that it leaves to others."""
+    """Return the table if it has an entry for each wanted class; `but`: classes that need no entry."""
     missing = [cls.__qualname__ for cls in wanted if cls not in table and cls not in but]
     if missing:
-        raise InternalError(f"{what}: nothing for {', '.join(missing)}")
+        raise InternalError(f"{what}: no entry for {', '.join(missing)}")
     return table

@@ -1,4 +1,4 @@
-"""Calls of functions that are written in Python: their code is followed in the place of the call."""
+"""Calls of functions that are written in Python: their code is followed at the call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import copy
 import types
 from functools import lru_cache
 
-from thalweg.analysis.program.call_frames import NO_FRAME, Args, Frame, frames_around
+from thalweg.analysis.program.abstract_values import NOTHING, STR, Known, New, Root, Value, join, just
+from thalweg.analysis.program.call_frames import NO_FRAME, Args, CallFrame, frames_around
 from thalweg.analysis.program.callbacks import run_later, suspend
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.memory import ELEMENTS, KEYS
@@ -15,7 +16,6 @@ from thalweg.analysis.program.notes import Copied
 from thalweg.analysis.program.python_types import ITERATOR
 from thalweg.analysis.program.scopes import Function, body_of, is_generator, parameters, suspends
 from thalweg.analysis.program.store import ANY_NUMBER, Count, meet
-from thalweg.analysis.program.values import NOTHING, STR, Known, New, Root, Value, join, just
 from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.facts import STATELESS
 from thalweg.ir.secret import Secret
@@ -23,7 +23,7 @@ from thalweg.lang.source_place import function_node
 
 
 def call_function(m: Machine, function: types.FunctionType, args: Args, node: ast.AST) -> Value:
-    """A function that exists, by its source. What is declared of it holds wherever it is called."""
+    """Call an existing function, by its source. Its declaration applies wherever it is called."""
     declared = declared_of_function(function)
     if function.__module__ == Secret.__module__:
         return STR
@@ -42,8 +42,8 @@ def _call_source(m: Machine, function: types.FunctionType, args: Args, node: ast
     found = _source(code, code.co_filename)
     name = function.__qualname__.rpartition("<locals>.")[2]
     if found is None:
-        return m.unknown(f"calls {name}, whose source is not at hand", node, *args.all())
-    outer = Frame(NO_FRAME, name, code.co_filename, function.__globals__, None)
+        return m.unknown(f"calls {name}, whose source is not available", node, *args.all())
+    outer = CallFrame(NO_FRAME, name, code.co_filename, function.__globals__, None)
     outer.owner = _owner(function)
     outer.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     defaults: dict[str, Value] = {}
@@ -59,7 +59,7 @@ def _call_source(m: Machine, function: types.FunctionType, args: Args, node: ast
 
 @lru_cache(maxsize=2_000)
 def _source(code: types.CodeType, file: str) -> Function | None:
-    """The syntax of a function; None if it is not at hand, or not that of the code: a file may have changed since.
+    """The syntax tree of a function; None if it is not available, or does not match the code: a file may have changed.
     Code objects of two files can be equal."""
     found = function_node(code)
     if found is None:
@@ -75,21 +75,21 @@ def _owner(function: types.FunctionType) -> str | None:
 
 
 def follow(
-    m: Machine, function: Function, args: Args, node: ast.AST, outer: Frame, defaults: dict[str, Value], name: str
+    m: Machine, function: Function, args: Args, node: ast.AST, outer: CallFrame, defaults: dict[str, Value], name: str
 ) -> Value:
-    """A call of a function by its syntax; `outer`: the frame that defines it."""
+    """Follow the call of a function by its syntax tree; `outer`: the frame that defines it."""
     if suspends(function):
         return m.unknown(f"calls {name}, a coroutine", node, *args.all())
     if m.calls.is_too_deep(function, m.limits.depth):
         captured = m.memory.captured(frames_around(outer))
-        return m.unknown(f"calls {name} again, or too deep", node, *args.all(), *captured)
-    frame = Frame(m.calls.path_of(node, function), name, outer.file, outer.module, outer)
+        return m.unknown(f"calls {name} recursively, or too deeply", node, *args.all(), *captured)
+    frame = CallFrame(m.calls.path_of(node, function), name, outer.file, outer.module, outer)
     frame.enters(function)
     frame.owner = outer.owner
     frame.called_at = (m.frame, node)
     bound = _bound(m, function, args, defaults, frame)
     if bound is None:
-        return m.unknown(f"calls {name} in another way than it is declared", node, *args.all())
+        return m.unknown(f"calls {name} with arguments that do not match its signature", node, *args.all())
     m.calls.frames.append(frame)
     try:
         for parameter, value in bound.items():
@@ -101,8 +101,8 @@ def follow(
             m.store.leave(frame.key)
 
 
-def bind(m: Machine, frame: Frame, scope: object, name: str, value: Value) -> None:
-    """A local variable of a frame, or of a comprehension in it, gets a value."""
+def bind(m: Machine, frame: CallFrame, scope: object, name: str, value: Value) -> None:
+    """Assign a local variable of a frame, or of a comprehension in it."""
     if name in frame.names.later:
         m.memory.bind((scope, name), value)
     elif m.store is not None:
@@ -110,7 +110,7 @@ def bind(m: Machine, frame: Frame, scope: object, name: str, value: Value) -> No
         m.touch()
 
 
-def _run(m: Machine, frame: Frame, function: Function) -> Value:
+def _run(m: Machine, frame: CallFrame, function: Function) -> Value:
     m.run(body_of(function))
     if m.store is not None:
         frame.returns.append((just(Known(None)), m.store))
@@ -118,8 +118,8 @@ def _run(m: Machine, frame: Frame, function: Function) -> Value:
     return join([value for value, _ in frame.returns])
 
 
-def _start_generator(m: Machine, frame: Frame, function: Function, node: ast.AST) -> Value:
-    """The code of a generator runs when values are taken from it: perhaps not at all, perhaps not to its end."""
+def _start_generator(m: Machine, frame: CallFrame, function: Function, node: ast.AST) -> Value:
+    """Start a generator. Its code runs when values are taken from it: possibly never, possibly not to its end."""
     item = New((frame.key, id(node), "generator"), ITERATOR)
     frame.generator = item
     assert m.store is not None
@@ -130,18 +130,18 @@ def _start_generator(m: Machine, frame: Frame, function: Function, node: ast.AST
     return just(item)
 
 
-def _counted(m: Machine, frame: Frame, function: Function, item: New) -> Count:
-    """How many values a generator gives. One without an end is left by an exception, anywhere."""
+def _counted(m: Machine, frame: CallFrame, function: Function, item: New) -> Count:
+    """The number of values that a generator yields. An endless generator is left by an exception, anywhere."""
     _run(m, frame, function)
     return ANY_NUMBER if m.store is None else m.store.counts.get(item, (0, 0))
 
 
 def yield_values(m: Machine, value: Value, copied: Copied | None, count: Count, node: ast.AST) -> None:
-    """A generator gives a value, or several."""
+    """Yield one or more values from a generator."""
     item = m.frame.generator
     assert item is not None
     if not value and count != (0, 0):
-        m.lose("yields something that cannot be read", node)
+        m.lose("yields a value that cannot be analyzed", node)
     m.put(item, ELEMENTS, value)
     m.memory.yields(item, copied)
     if m.store is not None:
@@ -151,9 +151,9 @@ def yield_values(m: Machine, value: Value, copied: Copied | None, count: Count, 
 
 
 def _bound(
-    m: Machine, function: Function, args: Args, defaults: dict[str, Value], frame: Frame
+    m: Machine, function: Function, args: Args, defaults: dict[str, Value], frame: CallFrame
 ) -> dict[str, Value] | None:
-    """Parameters with their values; None: the arguments do not fit."""
+    """The parameters with their values; None if the arguments do not match."""
     declared = function.args
     names = [a.arg for a in (*declared.posonlyargs, *declared.args)]
     found: dict[str, Value] = dict(zip(names, args.positional, strict=False))
@@ -187,7 +187,7 @@ def _bound(
     return found
 
 
-def _packed(m: Machine, kind: type, frame: Frame, tag: str, held: Value, length: Count) -> New:
+def _packed(m: Machine, kind: type, frame: CallFrame, tag: str, held: Value, length: Count) -> New:
     item = New((frame.key, 0, tag), kind)
     assert m.store is not None
     m.store.make(item, length)

@@ -1,4 +1,4 @@
-"""From the record of a topic to a tuple: the function of the map that stands behind a Kafka source."""
+"""Decoding the records of a topic into tuples: the function of the map that follows a Kafka source."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ VALUE, KEY = "value", "key"
 
 
 class Decode:
-    """Raises where a record is no tuple of the type; the map's error policy decides what becomes of it."""
+    """Decodes a record; raises if it is not a tuple of the type. The map's error policy decides how to handle it."""
 
     def __init__(self, key: str | None, value: str, record: tuple[str, ...], tuple_type: TupleType) -> None:
         self.record, self.names = record, tuple_type.names
-        self.key = None if key is None else Whole(key, KEY, tuple_type.kind(KEY))
-        self.value: Whole | None = None
-        self.inside: TupleType | None = None  # what the object in the value holds
+        self.key = None if key is None else RecordPart(key, KEY, tuple_type.kind(KEY))
+        self.value: RecordPart | None = None
+        self.inside: TupleType | None = None  # the attributes of the JSON object in the value
         if value == "json":
             taken = {*self.record, *((KEY,) if self.key else ())}
             self.inside = TupleType(tuple_type.name, tuple((n, k) for n, k in tuple_type.attributes if n not in taken))
         else:
-            self.value = Whole(value, VALUE, tuple_type.kind(VALUE))
+            self.value = RecordPart(value, VALUE, tuple_type.kind(VALUE))
 
     def __call__(self, record: Any) -> dict[str, Any]:
         found = {name: getattr(record, name) for name in self.record}
@@ -45,8 +45,8 @@ def _object(value: bytes | None, inside: TupleType) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """How a whole key or value becomes one attribute."""
+class RecordPart:
+    """How a complete key or value becomes one attribute."""
 
     format: str
     name: str

@@ -1,4 +1,4 @@
-"""One Python module per PE: readable source text, with the user's lines next to what was made of them."""
+"""One Python module per PE: readable source text, with the user's lines next to the code generated for them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from functools import cached_property
 from itertools import accumulate
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.order import OrderLayout, order_layout
+from thalweg.analysis.order_keys import OrderLayout, order_layout
 from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
-from thalweg.codegen.functions import Functions
-from thalweg.codegen.operator_calls import Site, call_of
-from thalweg.codegen.segments import Call, Step, bracketed_segments, brackets_of, plain_segments
+from thalweg.codegen.function_kernels import Functions
+from thalweg.codegen.operator_calls import CallSite, call_of
+from thalweg.codegen.segments import BracketStep, CallCode, bracketed_segments, brackets_of, plain_segments
 from thalweg.ir.layout import Wire, layout
 from thalweg.ir.operators import Join, Operator, StreamRef
 from thalweg.ir.pe_id import PeId
@@ -35,7 +35,7 @@ from thalweg.runtime import cpython_operations as by_value
 
 
 def compile_plan(plan: Plan, cuts: Collection[str] = ()) -> tuple[tuple[Program, ...], ...]:
-    """The programs of a plan, by stage and PE, for one start. `cuts`: operators with which a new segment begins."""
+    """The programs of a plan, by stage and PE, for one start. `cuts`: operators that begin a new segment."""
     order, live = order_layout(plan.graph), live_attributes(plan.graph)
     facts = _Facts(plan, order, live, uuid.uuid4().hex, frozenset(cuts))
     return tuple(
@@ -101,7 +101,7 @@ def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
 
 
 def _kept(facts: _Facts, operator: Join) -> set[str]:
-    """What a join stores of a right tuple: its live attributes beyond the key."""
+    """The attributes of a right tuple that a join stores: the live ones that are not in the key."""
     return set(facts.live[operator.inputs[1]]) - set(operator.on)
 
 
@@ -117,7 +117,7 @@ class _Module:
         self.functions = Functions()
         self.names: dict[str, str] = {}  # the variable of each operator
 
-    def calls(self, operators: list[Operator]) -> list[Call]:
+    def calls(self, operators: list[Operator]) -> list[CallCode]:
         for operator in operators:
             self._identify(operator)
         begins = [operator.name in self.facts.cuts for operator in operators[1:]]
@@ -127,7 +127,7 @@ class _Module:
         chains = {chain[-1].name: chain for chain in found}
         inside = {operator.name for chain in found for operator in chain[:-1]}
         return [
-            Call(
+            CallCode(
                 segment[operator.name],
                 self._reads(chains.get(operator.name, [operator])[0]),
                 self.names[operator.name],
@@ -143,7 +143,7 @@ class _Module:
         streams = (s for port, s in enumerate(operator.inputs) if (operator.name, port) not in wires)
         return frozenset(self.names[stream.operator] for stream in streams)
 
-    def _step(self, operator: Operator, chain: list[Operator] | None) -> Step:
+    def _step(self, operator: Operator, chain: list[Operator] | None) -> BracketStep:
         return self._one(operator) if chain is None else self._chain(chain)
 
     def _identify(self, operator: Operator) -> None:
@@ -161,16 +161,16 @@ class _Module:
         branch = self.facts.order.branch.get((operator.name, port))
         return frame if branch is None else f"pe.branch({frame}, {branch})"
 
-    def _emits(self, operator: Operator) -> list[Step]:
+    def _emits(self, operator: Operator) -> list[BracketStep]:
         wires = self.facts.wires_from(operator.name)
-        return [Step(w.index, (f"pe.emit(turn, {w.index}, {self._stream(w.stream)})",)) for w in wires]
+        return [BracketStep(w.index, (f"pe.emit(turn, {w.index}, {self._stream(w.stream)})",)) for w in wires]
 
-    def _one(self, operator: Operator) -> Step:
+    def _one(self, operator: Operator) -> BracketStep:
         counted = f"pe.count(turn, {operator.name!r}, {self.names[operator.name]})"
         comment = f"# {operator.name}: {operator.kind}, {operator.where}"
-        return Step((operator.name,), (comment, self._call(operator), counted))
+        return BracketStep((operator.name,), (comment, self._call(operator), counted))
 
-    def _chain(self, chain: list[Operator]) -> Step:
+    def _chain(self, chain: list[Operator]) -> BracketStep:
         first, last = chain[0], chain[-1]
         live = self.facts.live
         body = ChainWriter(chain, live, chain_inputs(first, live)).finish(last)
@@ -182,11 +182,11 @@ class _Module:
             f"{var} = pe.chain(turn, {names!r}, {self._input(first, 0)}, {kernel})",
             f"if {var} is pe.FELL_BACK:",
         )
-        return Step(names, lines, tuple(self._one(operator) for operator in chain))
+        return BracketStep(names, lines, tuple(self._one(operator) for operator in chain))
 
     def _call(self, operator: Operator) -> str:
         results = len(operator.outputs) - (operator.dead_port is not None)
-        site = Site(
+        site = CallSite(
             name=operator.name,
             var=self.names[operator.name],
             inputs=", ".join(self._input(operator, port) for port in range(len(operator.inputs))),

@@ -1,4 +1,4 @@
-"""Merging: tuples of several frames back into the order of their order keys."""
+"""Merging: tuples of several frames in the order of their order keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.runtime.frame import Frame, join_frames
 
 
 def merge(frames: Sequence[Frame]) -> Frame | None:
-    """One sorted frame from sorted frames; None when there is no tuple at all."""
+    """One sorted frame from sorted frames; None if there are no tuples."""
     frames = [f for f in frames if len(f)]
     if not frames:
         return None
@@ -25,7 +25,7 @@ def merge(frames: Sequence[Frame]) -> Frame | None:
 
 
 def gather(frames: Sequence[Frame], *, ordered: bool) -> Frame | None:
-    """One frame of all tuples: merged, or as they come where nobody looks at their order."""
+    """One frame of all tuples: merged, or in arrival order if no operator depends on their order."""
     if ordered:
         return merge(frames)
     frames = [f for f in frames if len(f)]
@@ -44,7 +44,7 @@ def sort_order(frame: Frame) -> Array:
 def slices(frames: Sequence[Frame], rows: int) -> list[list[Frame]]:
     """Cut sorted frames of several streams at common positions, so that no slice has many more than `rows` tuples.
 
-    The tuples of one position stay together: operators with several inputs need all of them at once.
+    The tuples of one position stay together: operators with several inputs need all of them together.
     """
     total = sum(len(f) for f in frames)
     if total <= rows:

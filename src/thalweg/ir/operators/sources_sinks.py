@@ -1,4 +1,4 @@
-"""Where tuples enter and leave the graph."""
+"""The operators where tuples enter and leave the graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.ir.user_code import TUPLE, UserCode, UserFunction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Operator):
-    """Has no input."""
+    """An operator without inputs."""
 
     is_family: ClassVar[bool] = True
     counts_emissions: ClassVar[bool] = False
@@ -30,7 +30,7 @@ class Entry(Operator):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(Entry):
     endpoint: SourceEndpoint
-    partition_by: tuple[str, ...] = ()  # tuples that differ here come from different places, as its user says
+    partition_by: tuple[str, ...] = ()  # tuples that differ in these attributes come from different partitions
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         function = self.endpoint.numbered
@@ -41,7 +41,7 @@ class Source(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback(Entry):
-    """The start of a loop: what was fed back in one epoch comes first in the next one, in the order of its emission."""
+    """The start of a loop: tuples fed back in one epoch come first in the next one, in the order of their emission."""
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return ()
@@ -54,7 +54,7 @@ class Sink(Operator):
     counts_emissions: ClassVar[bool] = False
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
-        return Model("a sink takes all tuples in their order", (), (), (None,) * len(inputs), can_fail=False)
+        return Model("a sink writes all tuples in order", (), (), (None,) * len(inputs), can_fail=False)
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
         return names

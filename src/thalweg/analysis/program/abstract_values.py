@@ -1,4 +1,4 @@
-"""Abstract values: an expression has a set of items, the things that it may evaluate to."""
+"""Abstract values: the value of an expression is a set of items, its possible results."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Any
 
 from thalweg.ir.types import AttributeType, TupleType
 
-Site = tuple[Any, ...]  # where in the followed calls something was made
+Site = tuple[Any, ...]  # the place in the followed calls where an object was created
 
 
 class PLAIN:
-    """Used as a type: some immutable value without code of the user's (a number, a text, None, a date …)."""
+    """Used as a type: an immutable value without user code (a number, a string, None, a date …)."""
 
 
 class TREE:
-    """Used as a type: plain data of any shape (what `json.loads` returns)."""
+    """Used as a type: plain data of any shape (such as the result of `json.loads`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What owns an object that existed before the call."""
+    """The owner of an object that existed before the call."""
 
     kind: str
     name: str
     held: object = field(default=None, compare=False, repr=False)
-    ident: int = field(default=0, repr=False)  # of the object: two modules may use one name
+    ident: int = field(default=0, repr=False)  # of the object: two modules may use the same name
 
     @staticmethod
     def of(kind: str, name: str, held: object) -> Root:
@@ -42,14 +42,14 @@ class Root:
         return f"{self.kind} {self.name}".strip()
 
 
-STATE = Root("state", "")  # of the operator's own key: the one thing that may change
+STATE = Root("state", "")  # of the current key: the only root whose objects may change
 CONFIG = Root("the setting", "self.config")
-CODE = Root("code", "")  # not only data: a function that was kept
+CODE = Root("code", "")  # not only data: a stored function
 RESOURCE = Root("the resource", "self.resource")
 
 
 @dataclass(frozen=True, slots=True)
-class Of:
+class ValueOf:
     """An immutable value of exactly this type."""
 
     type: type
@@ -57,7 +57,7 @@ class Of:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value reached from the input tuple; with a name, that attribute's own value, unchanged."""
+    """A value read from the input tuple; with a name, the unchanged value of that attribute."""
 
     kind: AttributeType
     name: str = ""
@@ -65,8 +65,8 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The input tuple of a port; `port` -1: one of an earlier call."""
+class InputTuple:
+    """The input tuple of a port; `port` -1: a tuple of an earlier call."""
 
     type: TupleType
     port: int
@@ -74,7 +74,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A mutable object made during this call, at this site."""
+    """A mutable object created during this call, at this site."""
 
     site: Site
     type: type
@@ -82,7 +82,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something of this type that is reached from what is older than the call; `origin`: what an earlier call made."""
+    """An object of this type that existed before the call; `origin`: the object that an earlier call created."""
 
     root: Root
     type: type
@@ -90,7 +90,7 @@ class Part:
 
 
 class Known:
-    """An object that exists now: a literal, or something that the code reaches from outside."""
+    """An object that exists during the analysis: a literal, or an object from outside that the code uses."""
 
     __slots__ = ("root", "value")
 
@@ -110,17 +110,17 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Func:
-    """A function that the code defines while it runs. `frame` is that of the call that did."""
+    """A function that the code defines while it runs. `frame`: the call that defines it."""
 
     site: Site
     node: ast.Lambda | ast.FunctionDef
-    frame: Any = field(compare=False)  # the site has its key
-    scopes: tuple[tuple[tuple[str, Site], ...], ...] = ()  # of the comprehensions around it
+    frame: Any = field(compare=False)  # the site contains its key
+    scopes: tuple[tuple[tuple[str, Site], ...], ...] = ()  # of the enclosing comprehensions
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A Python function as a method of something."""
+    """A Python function that is bound to a receiver."""
 
     function: Any
     receiver: Item
@@ -143,17 +143,17 @@ class Super:
 
 
 class Submit:
-    """The function that emits; there is exactly one."""
+    """The function that emits tuples; there is exactly one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """An object of which only the owners through which it may be reached are known."""
+    """An unknown object; only the roots through which it may be reached are known."""
 
     roots: frozenset[Root] = frozenset()
 
 
-Item = Of | Given | Row | New | Part | Known | Func | Bound | Method | Super | Submit | Anything
+Item = ValueOf | Given | InputTuple | New | Part | Known | Func | Bound | Method | Super | Submit | Anything
 Value = frozenset[Item]
 
 NOTHING: Value = frozenset()
@@ -168,24 +168,24 @@ MANY = 12
 
 
 def just(item: Item) -> Value:
-    """The value that is exactly this item."""
+    """The value with exactly this item."""
     return frozenset((item,))
 
 
 def of(*types: type) -> Value:
-    return frozenset(Of(t) for t in types)
+    return frozenset(ValueOf(t) for t in types)
 
 
 INT, FLOAT, STR, BOOL, BYTES, NONE, PLAINS = (of(t) for t in (int, float, str, bool, bytes, type(None), PLAIN))
 
 
 def joined(a: Value, b: Value) -> Value:
-    """One of two values."""
+    """The join of two values."""
     return a if b is a or b <= a else b if a <= b else join((a, b))
 
 
 def join(values: Iterable[Value]) -> Value:
-    """Any of these values. Many literals become their types, many unknown objects one."""
+    """The join of these values. If there are many items, literals become their types; unknown objects become one."""
     found = frozenset[Item]().union(*values)
     unknown = [item for item in found if isinstance(item, Anything)]
     if len(unknown) > 1:
@@ -197,11 +197,11 @@ def join(values: Iterable[Value]) -> Value:
 
 
 def _typed(item: Item) -> Item:
-    return Of(type(item.value)) if isinstance(item, Known) and isinstance(item.value, ATOMS) else item
+    return ValueOf(type(item.value)) if isinstance(item, Known) and isinstance(item.value, ATOMS) else item
 
 
 def aged(value: Value, root: Root) -> Value:
-    """The value as a later call finds it under a root: the input tuple is an old one by then."""
+    """The value as a later call finds it under a root: the input tuple is then a tuple of an earlier call."""
     return frozenset(_aged(item, root) for item in value)
 
 
@@ -209,8 +209,8 @@ def _aged(item: Item, root: Root) -> Item:
     match item:
         case Given(kind):
             return Given(kind, "", -1)
-        case Row(kind):
-            return Row(kind, -1)
+        case InputTuple(kind):
+            return InputTuple(kind, -1)
         case New(_, kind):
             return Part(root, kind, item)
         case Func() | Bound() | Method() | Super():
@@ -219,12 +219,12 @@ def _aged(item: Item, root: Root) -> Item:
 
 
 def only(value: Value) -> Item | None:
-    """The item of a value that has exactly one."""
+    """The only item of a value; None if there are none or several."""
     return next(iter(value)) if len(value) == 1 else None
 
 
 def literal(value: Value) -> Known | None:
-    """The constant of a value that is one constant, written in the code."""
+    """The constant of a value that is a single constant, written in the code."""
     item = only(value)
     return item if isinstance(item, Known) and item.root is None and isinstance(item.value, ATOMS) else None
 
@@ -243,9 +243,9 @@ KINDS: dict[str, type] = {
 
 
 def types_of(item: Item) -> tuple[type, ...] | None:
-    """The types (or PLAIN, TREE) that an item may have; None: they are not known."""
+    """The types (or PLAIN, TREE) that an item may have; None if they are unknown."""
     match item:
-        case Of(kind) | New(_, kind) | Part(_, kind):
+        case ValueOf(kind) | New(_, kind) | Part(_, kind):
             return (kind,)
         case Known(value=value):
             return (type(value),)
@@ -258,13 +258,13 @@ def types_of(item: Item) -> tuple[type, ...] | None:
 
 
 def classes_of(item: Item) -> tuple[type, ...]:
-    """The class of an item that has attributes of a class; none if it is not known."""
+    """The class of an item with class attributes; empty if it is unknown."""
     match item:
         case New(_, kind) | Part(_, kind):
             return (kind,)
         case Known(value=value):
             return (type(value),)
-        case Row(kind):
+        case InputTuple(kind):
             return (kind.python,) if kind.python is not None else ()
         case Given(kind) if kind.required.fields is not None and kind.required.fields.python is not None:
             return (kind.required.fields.python,)

@@ -16,11 +16,11 @@ from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Source, StreamRef
 from thalweg.ir.regions import PARALLEL_SOURCE, SHUFFLE, SPLIT, ChannelVerdict, Region, Regions
 
-View = Mapping[str, str]  # attribute where tuples enter the region -> what an unchanged copy of it is called here
+View = Mapping[str, str]  # attribute at the start of the region -> name of an unchanged copy of it here
 
 
 def form_regions(graph: LogicalGraph, rules: str = "thalweg") -> Regions:
-    """All regions of a graph, and for every operator that is in none the reason."""
+    """All regions of a graph, and the reason for every operator that is in none."""
     return graph.analyses.once(_form, rules_of(rules))
 
 
@@ -50,7 +50,7 @@ def _torn(graph: LogicalGraph, forming: _Forming) -> dict[str, Reason]:
             for torn, mate in ((name, other), (other, name)):
                 if torn in forming.place:
                     why = forming.refused.get(mate)
-                    text = f"shares a PE with {mate}, which is in another region"
+                    text = f"shares a PE with {mate}, which is in a different region"
                     text = text if why is None else f"shares a PE with {mate}, which is in none: {why.text}"
                     found[torn] = Reason(text, hint.where)
                     _refuse_contradiction(graph, torn, found[torn])
@@ -58,15 +58,15 @@ def _torn(graph: LogicalGraph, forming: _Forming) -> dict[str, Reason]:
 
 
 def _refuse_contradiction(graph: LogicalGraph, name: str, why: Reason) -> None:
-    """Two wishes of the user's of which one would be passed over in silence."""
+    """Reject two hints of which one would be silently ignored."""
     said = graph.hints.get(name)
     if said is not None and said.parallel:
         raise HintError(
-            f"{name} cannot both run in several channels and be fused as asked for",
+            f"{name} cannot both run in several channels and be fused as requested",
             operator=name,
             where=said.where,
             found=f"it {why.text} ({why.where})",
-            hint="leave out .parallel() or .fuse_with()",
+            hint="remove .parallel() or .fuse_with()",
         )
 
 
@@ -79,7 +79,7 @@ class _Growing:
     degree: int | None
     number: int
     operators: list[str] = field(default_factory=list)
-    reach: int = 0  # all that its operators can reach
+    reach: int = 0  # everything downstream of its operators
     arriving: dict[str, list[View]] = field(default_factory=dict)  # by operator and port
 
 
@@ -104,14 +104,14 @@ class _Forming:
             self.refused[operator.name] = self._left_alone(operator)
 
     def _joined(self, operator: Operator, before: list[_Growing | None], hint: Hint | None) -> _Growing | None:
-        """The region of its predecessors, if it may grow by this operator."""
+        """The region of the predecessors, if this operator may join it."""
         regions = {id(region): region for region in before if region is not None}
         if not regions or (hint is not None and hint.key is not None):
             return None
         if len(regions) > 1 or None in before:
             if operator.key is not None:
                 return self._met(operator, before, hint)
-            # It takes tuples where they are, of whatever region; where they are is then no longer known.
+            # It takes tuples where they are, from any region; how they are partitioned is then no longer known.
             latest = max(regions.values(), key=lambda region: region.number)
             return self._put(operator, latest, [{} for _ in _data(operator)])
         (region,) = regions.values()
@@ -129,8 +129,8 @@ class _Forming:
         return self._put(operator, region, views)
 
     def _met(self, operator: Operator, before: list[_Growing | None], hint: Hint | None) -> _Growing | None:
-        """Several streams meet in state: the latest region that has its key takes it in, and the others' tuples are
-        routed there by the same key; unless they are made from what this region makes."""
+        """Several streams meet in state: it joins the latest region that has its key, and the tuples of the other
+        streams are routed there by the same key, unless they are derived from the output of this region."""
         streams = _data(operator)
         met = {region.number: region for region in before if region is not None}
         for _, region in sorted(met.items(), reverse=True):
@@ -154,7 +154,7 @@ class _Forming:
         return None
 
     def _begun(self, operator: Operator, before: list[_Growing | None], hint: Hint | None) -> _Growing | None:
-        """A new region, which begins with this operator."""
+        """A new region that begins with this operator."""
         asked = hint is not None and (hint.parallel or hint.key is not None)
         if operator.key is None and not asked and not self.rules.again:
             return None
@@ -182,12 +182,12 @@ class _Forming:
             if isinstance(operator, Source):
                 self.views[stream] = views[0] if port == 0 else {}
             elif not speaks_for_itself(operator):
-                self.views[stream] = _behind(views, facts.forwards[port])
+                self.views[stream] = _after(views, facts.forwards[port])
         return region
 
     def _left_alone(self, operator: Operator) -> Reason:
         before = ", ".join(dict.fromkeys(s.operator for s in _data(operator)))
-        return Reason(f"takes its tuples where they are, behind {before}, which runs in one channel", operator.where)
+        return Reason(f"takes its tuples where they are, after {before}, which runs in one channel", operator.where)
 
     def regions(self) -> Regions:
         verdicts: dict[str, ChannelVerdict] = {}
@@ -220,7 +220,7 @@ def _data(operator: Operator) -> list[StreamRef]:
 
 
 def _named(operator: Operator, port: int, first: View) -> View:
-    """The key attributes of one port, by the names that the first port has for them."""
+    """The key attributes of one port, by their names at the first port."""
     own, key = operator.port_key(port), operator.key
     assert own is not None
     assert key is not None
@@ -228,8 +228,8 @@ def _named(operator: Operator, port: int, first: View) -> View:
 
 
 def _shared(operator: Operator, views: Mapping[int, View]) -> dict[str, int]:
-    """The attributes at the region's begin whose copies are key attributes, the same one at each of these ports; and
-    which one it is."""
+    """The attributes at the start of the region whose copies are key attributes, the same one at each of these ports;
+    with the index of that key attribute."""
     assert operator.key is not None
     found: dict[str, int] = {}
     for index in range(len(operator.key)):
@@ -240,8 +240,8 @@ def _shared(operator: Operator, views: Mapping[int, View]) -> dict[str, int]:
     return found
 
 
-def _behind(views: list[View], forwards: tuple[Mapping[str, str], ...]) -> View:
-    """What of the attributes at the region's begin is left behind an operator, under which names."""
+def _after(views: list[View], forwards: tuple[Mapping[str, str], ...]) -> View:
+    """The attributes at the start of the region that are still available after an operator, with their names there."""
     found: dict[str, str] = {}
     for origin in views[0]:
         copies = [copies_of(forwards[port], view[origin]) if origin in view else [] for port, view in enumerate(views)]

@@ -1,4 +1,4 @@
-"""The derived operators: each is Python code of `thalweg.library`. They are methods of `tw.Stream`."""
+"""The derived operators, implemented in Python in `thalweg.library`. They are methods of `tw.Stream`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, described
-from thalweg.ir.canonical import canonical
+from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
@@ -37,8 +37,8 @@ def apply(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """A function of the list of a window's tuples, which returns tuples: when a tumbling window closes, at every slide
-    of a sliding one. Without `into` the results have the stream's own type."""
+    """Apply a function to the list of a window's tuples; it returns tuples. It is called when a tumbling window closes,
+    and at every slide of a sliding window. Without `into` the results have the type of the stream."""
     return _applied(stream, "apply", window, function, into, on_error, name)
 
 
@@ -52,14 +52,14 @@ def sort(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """The tuples of each window in the order of attributes; or, with `buffer`, of the whole stream, as far as no tuple
-    is more than that many tuples out of place. Equal tuples stay in their order."""
+    """The tuples of each window, sorted by attributes; or, with `buffer`, those of the entire stream, provided that no
+    tuple is more than that many tuples out of place. Equal tuples keep their order."""
     site = stream._site("sort", name)
     order = SortBy(_ordered(stream, by, site, "sort"), descending)
     if (window is None) == (buffer is None):
         found = "both" if window is not None else "neither"
         raise GraphError(
-            "sort: which tuples stand together?", where=site.where, expected="window=… or buffer=…", found=found
+            "sort: needs a window or a buffer", where=site.where, expected="window=… or buffer=…", found=found
         )
     if window is not None:
         return _applied(stream, "sort", window, order, None, on_error, name)
@@ -82,7 +82,7 @@ def top_k(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """The k tuples of each window with the greatest (or least) attributes, best first; among equals the older first."""
+    """The k tuples of each window with the greatest (or least) attributes, best first; of equals, the older first."""
     site = stream._site("top_k", name)
     if type(k) is not int or k < 1:
         raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
@@ -98,20 +98,20 @@ def skyline(
     least: Names = None,
     name: str | None = None,
 ) -> Stream:
-    """The tuples of each window that no other beats: at least as good in all of these attributes, better in one."""
+    """The tuples of each window that no other dominates: at least as good in all of these attributes, better in one."""
     site = stream._site("skyline", name)
     signs = [(n, 1) for n in names(most)] + [(n, -1) for n in names(least)]
     _attributes(stream, [n for n, _ in signs], site, "skyline")
     for attribute, _ in signs:
         if (kind := stream.tuple_type.get(attribute)) not in (INT, FLOAT):
             raise GraphError(
-                f"skyline: {attribute} is no number", where=site.where, expected="int or float", found=str(kind)
+                f"skyline: {attribute} is not a number", where=site.where, expected="int or float", found=str(kind)
             )
     return _applied(stream, "skyline", window, Skyline(tuple(signs)), None, "fail", name)
 
 
 def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: str | None = None) -> Stream:
-    """The first tuple of each key; with `within`, also the first that comes more than that much event time later."""
+    """The first tuple of each key; with `within`, also the first that is more than that much event time later."""
     site = stream._site("dedup", name)
     key = _attributes(stream, by, site, "dedup")
     logic = Dedup()
@@ -134,7 +134,7 @@ def windowed_join(
     on_error: str,
     name: str | None,
 ) -> Stream:
-    """The general join; `Stream.join` is its front."""
+    """The general join; `Stream.join` is its public interface."""
     site = stream._site("join", name)
     if band is not None:
         if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
@@ -157,9 +157,9 @@ def windowed_join(
     timed = within is not None
     if isinstance(theirs, Within) and isinstance(mine, Within) and theirs != mine:
         raise GraphError(
-            "a join within two times",
+            "a join within two different times",
             where=site.where,
-            expected="the same time on both sides: it is how far the tuples of a pair are apart",
+            expected="the same time on both sides: the maximum between the tuples of a pair",
             found=f"{theirs.size} and {mine.size}",
         )
     for side in (theirs, mine):
@@ -193,20 +193,20 @@ def lookup(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """Each tuple with the rows of a fixed table that have its key. Without such a row it is dropped, or gets the values
-    of `missing`. The table is read when the graph is built: a list, or what `tw.read` gives."""
+    """Join each tuple with the rows of a fixed table that have its key. A tuple without such a row is dropped, or gets
+    the values of `missing`. The table is read when the graph is built: a list, or any other iterable of rows."""
     site = stream._site("lookup", name)
     key = _attributes(stream, on, site, "lookup")
     right = row_type.tuple_type
     output = joined_type(site.name, stream.tuple_type, right, (key, key), site)
     added = [n for n in right.names if n not in key]
     if missing is not None and set(missing) != set(added):
-        raise GraphError("lookup: bad values for what is missing", where=site.where, expected=", ".join(added))
+        raise GraphError("lookup: bad values for missing rows", where=site.where, expected=", ".join(added))
     rows: dict[bytes, list[dict[str, Any]]] = {}
     for row in table:
         if not isinstance(row, row_type):
             raise GraphError(
-                "lookup: the table holds something else than rows",
+                "lookup: the table has an invalid row",
                 where=site.where,
                 expected=str(right),
                 found=described(row),
@@ -222,7 +222,7 @@ def lookup(
 
 
 def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fail", name: str | None = None) -> Stream:
-    """Several streams, each sorted by an attribute, as one sorted by it; among equals the earlier port first."""
+    """Merge streams that are sorted by an attribute into one sorted stream; of equal tuples, the earlier port first."""
     site = stream._site("merge_ordered", name)
     ports = _same_types(stream, others, site)
     _ordered(stream, on, site, "merge_ordered")
@@ -233,7 +233,7 @@ def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fai
 
 
 def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
-    """One tuple of each stream as one tuple, as soon as each has one (of the same key, with `by`)."""
+    """Combine one tuple of each stream into one tuple, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("barrier", name)
     ports = [stream, *others]
     for other in others:
@@ -250,7 +250,7 @@ def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None 
 
 
 def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
-    """One tuple of each stream, one behind the other, as soon as each has one (of the same key, with `by`)."""
+    """Emit one tuple of each stream, in sequence, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("pair", name)
     ports = _same_types(stream, others, site)
     key = [_attributes(s, by, site, "pair") if by else () for s in ports]
@@ -269,8 +269,8 @@ def custom(
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """The user's own code with state: an object of a class derived from `tw.Operator`, or a function of a tuple, the
-    key's state and `submit` (it changes the state, or returns the new one). Without `by` there is one state for all."""
+    """User code with state: an instance of a subclass of `tw.Operator`, or a function of a tuple, the key's state and
+    `submit` (it changes the state, or returns the new one). Without `by` there is one state for all tuples."""
     site = stream._site("custom", name)
     key = _attributes(stream, by, site, "custom") if by else ()
     _check_code(code, site)
@@ -295,14 +295,14 @@ def operator(
     on_error: str = "fail",
     name: str | None = None,
 ) -> tuple[Stream, ...]:
-    """An object of a class derived from `tw.Operator` with several input and output ports."""
+    """An instance of a subclass of `tw.Operator` with several input and output ports."""
     if not streams:
         raise GraphError("tw.operator: no input", where=call_place(user_frame()), expected="one stream or more")
 
     site = streams[0]._site("operator", name)
     _check_code(code, site)
     if not isinstance(code, Logic):
-        raise GraphError("tw.operator: no operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
+        raise GraphError("tw.operator: not an operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
     for other in streams[1:]:
         streams[0]._same_app(other, site)
     key = [_attributes(s, by, site, "operator") if by else () for s in streams]
@@ -335,7 +335,7 @@ def joined_type(
     for a, b in zip(mine, theirs, strict=True):
         if left.get(a) != right.get(b):
             raise GraphError(
-                f"the sides of the {word} disagree on the type of {a}",
+                f"the sides of the {word} have different types for {a}",
                 where=site.where,
                 expected=f"{left.get(a)}, as on the first side",
                 found=str(right.get(b)),
@@ -352,17 +352,17 @@ def joined_type(
     return TupleType(name, left.attributes + added)
 
 
-_AN_OPERATOR = "an object of a class derived from tw.Operator"
+_AN_OPERATOR = "an instance of a subclass of tw.Operator"
 
 
 def _check_code(code: object, site: Any) -> None:
-    """A class is callable too: without this it would be taken for a function, and fail on the first tuple."""
+    """A class is callable too: without this check it would be treated as a function, and fail on the first tuple."""
     if isinstance(code, type) and issubclass(code, Logic):
         hint = f"{code.__name__}(…)"
-        raise GraphError("a class, not an object of it", where=site.where, expected=_AN_OPERATOR, hint=hint)
+        raise GraphError("a class instead of an instance", where=site.where, expected=_AN_OPERATOR, hint=hint)
     if not callable(code) and not isinstance(code, Logic):
         expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
-        raise GraphError("custom: no code", where=site.where, expected=expected, found=described(code))
+        raise GraphError("custom: not a valid operator", where=site.where, expected=expected, found=described(code))
 
 
 def _applied(
@@ -384,7 +384,7 @@ def _applied(
 def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:
     found = names(by)
     if not found:
-        raise GraphError(f"{word}: no attribute is named", where=site.where, expected="one attribute or more")
+        raise GraphError(f"{word}: no attribute is given", where=site.where, expected="one attribute or more")
     stream._check_attributes(found, site)
     return found
 
@@ -400,7 +400,7 @@ def _same_types(stream: Stream, others: tuple[Stream, ...], site: Any) -> list[S
         stream._same_app(other, site)
         if not stream.tuple_type.same_attributes(other.tuple_type):
             raise GraphError(
-                "streams of different tuple types meet",
+                "streams of different tuple types cannot be combined",
                 where=site.where,
                 expected=str(stream.tuple_type),
                 found=str(other.tuple_type),

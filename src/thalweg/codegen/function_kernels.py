@@ -1,10 +1,10 @@
-"""The functions of a generated module: kernels of users' functions, each with the user's line in a comment."""
+"""The functions of a generated module: kernels of user functions, each with the user's line in a comment."""
 
 from __future__ import annotations
 
 from itertools import count
 
-from thalweg.codegen.expressions import Writer
+from thalweg.codegen.expression_code import Writer
 from thalweg.ir.expr import Attr, Expr, Record, live_fields, text
 from thalweg.ir.operators import Aggregate, Operator
 
@@ -12,21 +12,21 @@ _RESERVED = {"pe", "turn", "stack", "k", "np", "math", "branches", "by_value", "
 
 
 class Functions:
-    """Writes functions, and gives each a name that nothing else in the module has."""
+    """Writes functions, and gives each a name that is unique in the module."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._taken = set(_RESERVED)
 
     def free_name(self, base: str) -> str:
-        """A name that nothing in the module has: variables of a segment would hide functions of that name."""
+        """A name that is unique in the module: variables of a segment would hide functions of the same name."""
         taken = self._taken
         name = base if base not in taken else next(n for i in count(2) if (n := f"{base}_{i}") not in taken)
         taken.add(name)
         return name
 
     def add(self, name: str, body: list[str], meaning: str, operator: Operator, parameters: str = "f, n") -> str:
-        """Add a function; returns the name that it got."""
+        """Add a function; return its name."""
         name = self.free_name(name)
         lines = "\n".join(f"    {line}" for line in (f"# {operator.where}: {meaning}", *body))
         self.texts.append(f"def {name}({parameters}):\n{lines}")

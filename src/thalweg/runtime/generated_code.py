@@ -1,4 +1,4 @@
-"""The generated code of a program, compiled once per process however many channels it serves."""
+"""The generated code of a program, compiled once per process for any number of channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Segment = Callable[..., tuple[Any, ...]]
 
 
 class Generated:
-    """The segments of a PE, in the order in which a turn passes them."""
+    """The segments of a PE, in the order in which a turn passes through them."""
 
     def __init__(self, title: str, source: str, bracketed_source: str) -> None:
         self._title, self._bracketed_source = title, bracketed_source

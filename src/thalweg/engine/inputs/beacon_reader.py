@@ -1,4 +1,4 @@
-"""Beacons: the log records row ranges, and whoever reads them calls the user's function again."""
+"""Beacons: the log records row ranges, and readers call the user function again."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from thalweg.runtime.frame import Frame
 from thalweg.runtime.program import Failure
 from thalweg.runtime.row_functions import columns_of
 
-_FIRST = -1  # its rank: no operator sees the tuple before its source
+_FIRST = -1  # the rank of the source: no operator processes the tuple earlier
 
 
 class BeaconSplits:
-    """How far each shard was taken. With a rate, the clock decides where epochs are cut, and the log keeps it."""
+    """The progress of each shard. With a rate, the clock decides where epochs are cut, and the log records the cuts."""
 
     patient = False
 
     def __init__(self, source: Source, count: int | None, shards: int, rate_per_s: float | None) -> None:
         self.source, self.count, self.rate_per_s = source, count, rate_per_s
         self.taken = [0] * shards
-        self._began: tuple[float, int] | None = None  # when the rate began to count, and how many were taken then
+        self._began: tuple[float, int] | None = None  # start time of the rate, and tuples taken by then
 
     def took(self, chunk: Chunk) -> None:
         self.taken[chunk.split] = chunk.stop
 
     def _left(self, shard: int) -> int | None:
-        """None: it is endless."""
+        """None: the shard is endless."""
         if self.count is None:
             return None
         return max(0, len(range(shard, self.count, len(self.taken))) - self.taken[shard])
@@ -69,7 +69,7 @@ class BeaconSplits:
 
 
 class BeaconError(TupleError):
-    """The function failed for one tuple. An engine keeps the failure: another channel may have met an earlier one."""
+    """The function failed for one tuple. An engine keeps the failure: another channel may have found an earlier one."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(
@@ -80,7 +80,7 @@ class BeaconError(TupleError):
 
 @dataclass(frozen=True, slots=True)
 class BeaconReader:
-    """Makes the tuples of row ranges."""
+    """Generates the tuples of row ranges."""
 
     source: str
     where: Where
@@ -90,7 +90,7 @@ class BeaconReader:
     columns: tuple[str, ...]
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
-        """A failure is raised behind the frames of the tuples before it: those may hold an earlier one."""
+        """A failure is raised after the frames of the tuples before it: those may cause an earlier failure."""
         chunk = piece.chunk
         for start in range(chunk.start, chunk.stop, frame_rows):
             stop = min(start + frame_rows, chunk.stop)
@@ -100,7 +100,7 @@ class BeaconReader:
                 index = chunk.split + row * self.shards
                 try:
                     made.append(unpack(self.function(index), self.tuple_type))
-                except Exception as error:  # whatever a user's function raises belongs to its tuple
+                except Exception as error:  # any exception of the user function is the tuple's failure
                     failure = self._failure(piece.position + row - chunk.start, index, error)
                     break
             if made:

@@ -1,4 +1,4 @@
-"""Read a user's function: Python syntax to an expression of the allow-list, or the reason why not."""
+"""Read a user function: convert its syntax to an expression of the allow-list, or give the reason why not."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from thalweg.ir.expr import Attr
 from thalweg.ir.operators import Function
 from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.lang.captures import Opaque
-from thalweg.lang.reader import Reader
+from thalweg.lang.reader import FunctionReader
 
 
 def read_function(
     function: Callable[[Any], Any], input_type: TupleType, where: Where, *, as_truth: bool = False
 ) -> Function:
-    """The user's function with its meaning, where that can be read. `as_truth`: only the truth of its result counts."""
+    """The user's function, with its expression if it can be read. `as_truth`: only the truth of its result matters."""
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=repr(function))
     try:
-        reader = Reader(function, input_type, as_truth=as_truth, via=where.via)
+        reader = FunctionReader(function, input_type, as_truth=as_truth, via=where.via)
         expr = reader.read()
     except Opaque as reason:
         return Function(function, where, None, str(reason))

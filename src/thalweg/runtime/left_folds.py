@@ -1,7 +1,7 @@
 """Folds over segments, from left to right, bit for bit as a loop would compute them.
 
-Library sums are no use here: pairwise and compensated sums, and rolling sums, give other bits for other frame sizes.
-`ufunc.accumulate` adds one value after the other, so it is exact; the work is to call it on few, large arrays.
+Library sums cannot be used here: pairwise, compensated and rolling sums give different bits for different frame sizes.
+`ufunc.accumulate` adds one value after the other, so it is exact; the difficulty is to call it on few, large arrays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.runtime.columns import Array
 
-_LONG = 512  # from here on one call per segment costs less than gathering the segment into a matrix
+_LONG = 512  # from this length on, one call per segment costs less than gathering it into a matrix
 
 
 def accumulate(ufunc: np.ufunc, values: Array, starts: Array) -> Array:
@@ -20,7 +20,7 @@ def accumulate(ufunc: np.ufunc, values: Array, starts: Array) -> Array:
     for segment in np.flatnonzero(lengths >= _LONG).tolist():
         part = out[starts[segment] : starts[segment] + lengths[segment]]
         ufunc.accumulate(part, out=part)
-    # Shorter ones by classes of length: each class is one matrix with a segment per column.
+    # Shorter segments by length class: each class is one matrix with a segment per column.
     classes = np.where((lengths > 1) & (lengths < _LONG), np.ceil(np.log2(np.maximum(lengths, 1))), 0).astype(np.int64)
     for size in np.unique(classes[classes > 0]).tolist():
         _accumulate_matrix(ufunc, out, starts[classes == size], lengths[classes == size])
@@ -31,7 +31,7 @@ def _accumulate_matrix(ufunc: np.ufunc, out: Array, starts: Array, lengths: Arra
     rows = np.arange(int(lengths.max()))[:, None]
     indices = starts + rows
     inside = rows < lengths
-    # Past its end a column folds values of others; they are never written back.
+    # Past its end a column folds values of other segments; these results are never written back.
     matrix = ufunc.accumulate(out[np.minimum(indices, len(out) - 1)], axis=0)
     out[indices[inside]] = matrix[inside]
 
@@ -60,7 +60,7 @@ def _stable_argsort(codes: Array, groups: int) -> Array:
 
 
 def ranges(starts: Array, lengths: Array) -> Array:
-    """`starts[0], starts[0]+1, … ` for each (start, length), one range behind the other."""
+    """`starts[0], starts[0]+1, … ` for each (start, length), concatenated."""
     total = int(lengths.sum())
     first = np.cumsum(lengths) - lengths
     numbers: Array = np.arange(total) + np.repeat(starts - first, lengths)

@@ -1,7 +1,7 @@
-"""Send modules to the Python workers: as zip archives in the checkpoint, which all machines of a cluster can reach.
+"""Send modules to the Python workers as zip archives in the checkpoint, which all machines of a cluster can reach.
 
-Spark's own way (`addArtifacts`) does not do: one of the processes that it starts for a query, the one in which a stage
-with state declares its state, gets no archives.
+Spark's built-in way (`addArtifacts`) is not sufficient: one of the processes that it starts for a query, the one in
+which a stage with state declares its state, does not receive the archives.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pyspark.sql import SparkSession
 from thalweg.engine.spark.modules import CodeFile
 from thalweg.engine.storage.small_files import write_atomically
 
-_FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
+_FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can hold
 _PATH = "PYTHONPATH"
-_starting = threading.Lock()  # the environment is the whole process's: of several applications one starts at a time
+_starting = threading.Lock()  # the environment is shared by the process: only one application starts at a time
 
 
 @contextmanager
 def shipped(spark: SparkSession, codes: Mapping[str, Sequence[CodeFile]], folder: Path) -> Iterator[None]:
-    """What is sent to workers inside the block finds these modules there.
+    """Make these modules importable in the workers for code that is sent to them in the block.
 
-    Python workers live on after a query, with what they imported. But Spark gives a query only workers whose
-    environment is the query's, and archives are named by their content: other code runs in other workers.
+    Python workers outlive a query and keep the modules that they have imported. But Spark gives a query only workers
+    with the query's environment, and archives are named by their content, so different code runs in different workers.
     """
     archives = [pack(code, folder, name) for name, code in codes.items() if code]
     _remove_others(folder, archives)
@@ -61,7 +61,7 @@ def pack(code: Sequence[CodeFile], folder: Path, name: str) -> Path:
 
 
 def _remove_others(folder: Path, archives: Sequence[Path]) -> None:
-    """The code of earlier starts: nobody else works on this checkpoint."""
+    """Remove the code of earlier starts. No other run uses this checkpoint."""
     for file in folder.glob("*.zip"):
         if file not in archives:
             file.unlink()

@@ -1,10 +1,10 @@
-"""Order keys: which sub-position columns a stream must carry beside its position.
+"""Order keys: which sub-position columns a stream must carry in addition to its position.
 
 A tuple's order key is (position, sub-positions…). A sub-position is written where one tuple becomes several that
-can meet again: at a flat_map and its like (emission counter), at what emits for several keys at once (rank, key) and
-at a fan-out whose branches reconverge (branch index). Branches that never meet need an index, too, if sub-positions
-follow in one of them and tuples could fail in two: the first of all failures is found by order key. Everywhere else
-nothing could observe it, so the column is never made.
+can meet again: at a flat_map and similar operators (emission counter), at operators that emit for several keys together
+(rank, key) and at a fan-out whose branches reconverge (branch index). Branches that never meet also need an index if
+sub-positions follow in one of them and tuples could fail in two: the first failure is determined by order key.
+Everywhere else nothing could observe the sub-position, so the column is not created.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _order_layout(graph: LogicalGraph) -> OrderLayout:
     branch: dict[tuple[str, int], int] = {}
     counting = graph.bits(o.name for o in graph.operators if o.sub_positions)
     widened = counting  # where sub-positions are written: by these, and at input ports with a branch index
-    for stream in reversed(graph.streams):  # from the end: what is written behind a fan-out decides about it
+    for stream in reversed(graph.streams):  # from the end: what is written after a fan-out decides about it
         consumers = graph.consumers[stream]
         if _reconverge(graph, consumers) or _failures_interleave(graph, consumers, widened):
             branch.update({(operator.name, port): index for index, (operator, port) in enumerate(consumers)})

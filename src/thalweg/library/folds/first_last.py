@@ -13,22 +13,22 @@ from thalweg.library.fold_spec import (
     argument_type,
     same_value,
 )
-from thalweg.library.fold_terms import Aggregate, Argument, Of
+from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def first(argument: Argument) -> Aggregate:
+def first(argument: Argument) -> AggregateExpr:
     """The oldest value."""
-    return Of("first", argument)
+    return FoldTerm("first", argument)
 
 
-def last(argument: Argument) -> Aggregate:
+def last(argument: Argument) -> AggregateExpr:
     """The newest value."""
-    return Of("last", argument)
+    return FoldTerm("last", argument)
 
 
-def any(argument: Argument) -> Aggregate:
-    """A value of the window (always the newest); meant for attributes that are the same in all tuples."""
-    return Of("any", argument)
+def any(argument: Argument) -> AggregateExpr:
+    """Some value of the window (always the newest), for attributes that are the same in all tuples."""
+    return FoldTerm("any", argument)
 
 
 def _older(older: Any, newer: Any) -> Any:

@@ -1,13 +1,13 @@
-"""The user's code in an operator, and what following each part of it found."""
+"""The user code in an operator, and the result of following each part of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import assert_never
 
+from thalweg.analysis.program.abstract_values import UNKNOWN, Given, InputTuple, New, Value, ValueOf
 from thalweg.analysis.program.follow import follow_code, follow_function, follow_logic
-from thalweg.analysis.program.notes import Found, Notes
-from thalweg.analysis.program.values import UNKNOWN, Given, New, Of, Row, Value
+from thalweg.analysis.program.notes import FollowResult, Notes
 from thalweg.ir.declarations import declared_of_function
 from thalweg.ir.facts import NOT_STATELESS, STATELESS
 from thalweg.ir.graph import LogicalGraph
@@ -26,10 +26,10 @@ from thalweg.ir.user_code import (
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A part of the user's code, and what was found in it."""
+    """A part of the user code, and the result of following it."""
 
     code: UserCode
-    found: Found
+    found: FollowResult
 
     @property
     def notes(self) -> Notes:
@@ -42,7 +42,7 @@ def tuple_types(graph: LogicalGraph, operator: Operator) -> tuple[TupleType, ...
 
 
 def followed(operator: Operator, inputs: tuple[TupleType, ...]) -> list[Followed]:
-    """All code of the user's in an operator. What was read exactly needs no following."""
+    """All user code in an operator. Code that was read exactly does not need to be followed."""
     return [Followed(code, _follow(code)) for code in operator.code(inputs) if not _is_known(code)]
 
 
@@ -50,7 +50,7 @@ def _is_known(code: UserCode) -> bool:
     return isinstance(code, UserFunction) and (code.exact or is_own(code.function))
 
 
-def _follow(code: UserCode) -> Found:
+def _follow(code: UserCode) -> FollowResult:
     match code:
         case UserFunction():
             return _follow_function(code)
@@ -61,7 +61,7 @@ def _follow(code: UserCode) -> Found:
     assert_never(code)
 
 
-def _follow_function(code: UserFunction) -> Found:
+def _follow_function(code: UserFunction) -> FollowResult:
     listed = next((one for one in code.arguments if isinstance(one, ListOf)), None)
     found = follow_function(
         code.function,
@@ -74,14 +74,14 @@ def _follow_function(code: UserFunction) -> Found:
     return found if code.main else _with_declared(code, found)
 
 
-# A list that a function gets for itself alone.
+# A list that only the called function holds.
 _LIST: Value = frozenset((New((0, 0, "given"), list),))
 
 
 def _value(argument: Argument) -> Value:
     if isinstance(argument, ListOf):
         return _LIST
-    return frozenset((Of(argument),)) if isinstance(argument, type) else UNKNOWN
+    return frozenset((ValueOf(argument),)) if isinstance(argument, type) else UNKNOWN
 
 
 def _item(given: ListOf) -> Value:
@@ -89,13 +89,13 @@ def _item(given: ListOf) -> Value:
         case None:
             return UNKNOWN
         case TupleType() as kind:
-            return frozenset((Row(kind, -1),))
+            return frozenset((InputTuple(kind, -1),))
         case kind:
             return frozenset((Given(kind, "", -1),))
 
 
-def _with_declared(code: UserFunction, found: Found) -> Found:
-    """What is declared of a single function counts for it wherever it is called."""
+def _with_declared(code: UserFunction, found: FollowResult) -> FollowResult:
+    """A declaration of a single function applies wherever the function is called."""
     declared = declared_of_function(code.function)
     if declared is not None and declared.effects is not None:
         found.notes.effects = {e: None for e in found.notes.effects if e.kind in declared.effects}

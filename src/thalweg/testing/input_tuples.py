@@ -1,4 +1,4 @@
-"""A test's tuples as an input log of their own: spools in a temporary folder, epochs cut where the test wants them."""
+"""A test's tuples as a separate input log: spools in a temporary folder, with epochs cut as the test specifies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALL = 2**62  # more tuples than an epoch will ever hold
 
 @dataclass(frozen=True)
 class Fed:
-    """The graph with other endpoints, and the log over the test's tuples. It ends with the end of the input."""
+    """The graph with replaced endpoints, and the log of the test's tuples, which ends with the end of the input."""
 
     graph: LogicalGraph
     epochs: tuple[Epoch, ...]
@@ -52,7 +52,7 @@ def _redirected(operator: Operator) -> Operator:
 
 
 def _log(graph: LogicalGraph, cut: Mapping[str, list[list[Any]]], folder: Path, log: InputLog) -> tuple[Epoch, ...]:
-    """Each epoch's tuples are spooled when it is cut, and no others are new; so it takes exactly them."""
+    """Each epoch's tuples are spooled right before it is cut, so it contains exactly these tuples."""
     cutter = EpochCutter(graph.sources, log, _ALL, folder)
     spools = {s.name: Spool.of(folder, s.name) for s in graph.sources}
     files = dict.fromkeys(spools, 0)
@@ -87,11 +87,11 @@ def _check_names(graph: LogicalGraph, inputs: Inputs) -> None:
     for source in graph.sources:
         if source.name not in inputs:
             raise InputError(
-                f"nothing is fed to the source {source.name}",
+                f"no tuples are given for the source {source.name}",
                 operator=source.name,
                 where=source.where,
                 expected="tuples for every source",
-                hint=f'"{source.name}": [] feeds none',
+                hint=f'"{source.name}": [] feeds no tuples',
             )
 
 
@@ -104,10 +104,10 @@ def _cut(source: Source, given: Given, epochs: int | None) -> list[list[tuple[An
         )
     if any(nested):
         if epochs is not None:
-            raise InputError(f"{source.name}: its epochs are given twice", expected="lists of tuples, or epochs=")
+            raise InputError(f"{source.name}: epochs are specified twice", expected="lists of tuples, or epochs=")
         return [_checked(source, rows, before=sum(map(len, given[:i]))) for i, rows in enumerate(given)]
     if epochs is not None and epochs < 1:
-        raise InputError("a log has at least one epoch", found=f"epochs={epochs}")
+        raise InputError("the number of epochs must be at least 1", found=f"epochs={epochs}")
     rows, parts = _checked(source, given, before=0), epochs or 1
     return [rows[len(rows) * i // parts : len(rows) * (i + 1) // parts] for i in range(parts)]
 
@@ -121,7 +121,7 @@ def _checked(source: Source, rows: Sequence[Any], before: int) -> list[tuple[Any
             found.append(unpack(named, tuple_type))
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"tuple {index} of {source.name} does not fit: {error}",
+                f"tuple {index} of {source.name} does not match its type: {error}",
                 operator=source.name,
                 where=source.where,
                 expected=str(tuple_type),

@@ -1,4 +1,4 @@
-"""What executors must be able to reach: the checkpoint, in which they keep state, and the files that they read."""
+"""Check that executors can reach the checkpoint, where they keep state, and the files that they read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from thalweg.errors import EngineError
 from thalweg.ir.graph import LogicalGraph
 
 _SCHEMA = "host string, problem string"
-_HINT = "docs/clusters.md says what all machines of a cluster must share, under the same path"
+_HINT = "all machines of a cluster must share it, under the same path: see docs/clusters.md"
 
 
 def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> None:
-    """Let tasks look, before anything depends on it. They are as many as the cluster has cores now; where a machine
-    joins later, a task that fails looks again (`unreachable`)."""
+    """Check the paths in tasks before the query starts, with one task per core that the cluster has now. If a machine
+    joins later, a task that fails there checks again (`unreachable`)."""
     folders = [s.endpoint.folder for s in graph.sources]
     inputs = tuple(folder for folder in folders if folder is not None and Path(folder).exists())
     token = checkpoint / f"reach-{uuid.uuid4().hex}"
@@ -40,7 +40,7 @@ def check_reach(spark: SparkSession, checkpoint: Path, graph: LogicalGraph) -> N
 
 
 def _looking(token: str, inputs: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function that needs nothing of Thalweg's: where the checkpoint cannot be seen, Thalweg cannot be imported."""
+    """A function that does not import Thalweg: where the checkpoint is not visible, Thalweg cannot be imported."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
@@ -53,38 +53,38 @@ def _looking(token: str, inputs: tuple[str, ...]) -> Callable[[Iterable[pa.Recor
         folder, problem = os.path.dirname(token), ""
         missing = [path for path in inputs if not os.path.exists(path)]
         if not os.path.exists(token):
-            problem = f"the checkpoint {folder} cannot be seen"
+            problem = f"the checkpoint {folder} is not visible"
         elif not os.access(folder, os.W_OK):
             problem = f"the checkpoint {folder} cannot be written"
         elif missing:
-            problem = f"the input {missing[0]} cannot be seen"
+            problem = f"the input {missing[0]} is not visible"
         yield pa.RecordBatch.from_pylist([{"host": socket.gethostname(), "problem": problem}])
 
     return look
 
 
 def unreachable(checkpoint: Path) -> EngineError | None:
-    """In a task: whether another error only follows from this machine not having the checkpoint."""
+    """In a task that failed: the cause, if it is that this machine cannot reach the checkpoint."""
     if (checkpoint / "manifest.json").exists():
         return None
-    message = f"the checkpoint {checkpoint} cannot be seen from the executor on {socket.gethostname()}"
+    message = f"the checkpoint {checkpoint} is not visible from the executor on {socket.gethostname()}"
     return EngineError(message, hint=_HINT)
 
 
 def _unfit(error: PySparkException) -> EngineError:
-    """Workers that cannot do anything at all."""
+    """The error for workers that cannot run any task."""
     message = str(error)
     missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", message)
     if missing is not None:
-        hint = "its Python, which PYSPARK_PYTHON names, needs Thalweg's dependencies: docs/clusters.md"
+        hint = "the Python that PYSPARK_PYTHON points to needs Thalweg's dependencies: see docs/clusters.md"
         return EngineError(f"a Python worker of the cluster cannot import {missing.group(1)}", hint=hint)
     program = re.search(r'Cannot run program "([^"]+)"', message)
     if program is not None:
-        hint = "set PYSPARK_PYTHON to the path that the interpreter has on all machines"
+        hint = "set PYSPARK_PYTHON to a path at which all machines have the interpreter"
         return EngineError(f"an executor has no Python at {program.group(1)}", hint=hint)
     lines = [line.strip() for line in message.splitlines() if "Error" in line or "Exception" in line]
     return EngineError(
-        "the cluster's Python workers do not work",
+        "the cluster's Python workers cannot run tasks",
         found=(lines or [message[:400]])[-1],
-        hint="--debug shows all that Spark said",
+        hint="--debug shows Spark's full error message",
     )

@@ -1,9 +1,9 @@
-"""Expressions to the source text of a kernel.
+"""Translate expressions to the source text of a kernel.
 
-A kernel is a function of columns `f` and their length `n`. What numpy does exactly is numpy text (`codegen.templates`);
-the rest is a small Python function that `by_value.each` calls per distinct value or per row. What an expression uses
-twice is computed once. A branch that may fall back, or that Python evaluates, is a function of its own, so that it can
-be computed for the rows that take it only.
+A kernel is a function of columns `f` and their length `n`. Operations that numpy computes exactly are numpy code
+(`codegen.templates`); the others are small Python functions that `by_value.each` calls per distinct value or per row. A
+subexpression that is used twice is computed once. A branch that may fall back, or that Python evaluates, is a separate
+function, so that it can be computed only for the rows that take it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _INDENT = "    "
 
 
 class Writer:
-    """Writes the statements of one kernel; `columns` says where an attribute stands, if not in `f`."""
+    """Writes the statements of one kernel; `columns`: where the attributes are, if not in `f`."""
 
     def __init__(self, columns: Mapping[str, str] | None = None, *, taken: Iterable[str] = ()) -> None:
         self.columns, self.lines = columns, list[str]()
-        self._made: dict[str, str] = {}  # by the meaning of an expression: the variable that holds it
+        self._made: dict[str, str] = {}  # text of an expression -> the variable that holds it
         self._uses: Counter[str] = Counter()
         self.names = set(taken)
 
@@ -39,7 +39,7 @@ class Writer:
         return self.values([expr])[0]
 
     def _count(self, exprs: Iterable[Expr]) -> None:
-        """How often each expression is used, not counting uses inside of something that is itself made only once."""
+        """Count the uses of each expression, except those inside an expression that is itself computed only once."""
         for expr in exprs:
             if not isinstance(expr, Apply):
                 continue
@@ -78,7 +78,7 @@ class Writer:
         return TEMPLATES[rule(expr)].format(*operands, all=", ".join(operands))
 
     def _each(self, expr: Apply) -> str:
-        """A call of a Python function over what is not part of it."""
+        """A call of a Python function; operands that are not part of the function are its arguments."""
         arguments: dict[str, str] = {}
         whole = _of_one_text(expr)
 
@@ -140,7 +140,7 @@ def _in_python(expr: Expr) -> bool:
 
 
 def _of_one_text(expr: Expr) -> bool:
-    """Whether Python had better evaluate all of it, once for each distinct value of one string."""
+    """Whether Python should evaluate all of it, once for each distinct value of one string."""
     if not _in_python(expr):
         return False
     leaves = {e for e in walk(expr) if isinstance(e, Attr)}
