@@ -84,9 +84,14 @@ def test_an_int_is_taken_for_a_float_and_rows_are_found_by_name() -> None:
 MISTAKES: dict[str, tuple[dict[str, list[Any]], dict[str, Any], type[tw.ThalwegError], str]] = {
     "unknown source": ({"left": [], "rihgt": []}, {}, InputError, "no source 'rihgt'"),
     "unfed source": ({"left": []}, {}, InputError, "no tuples are given for the source right"),
-    "type": ({"left": [tick(1), tick(2, price="x")], "right": []}, {}, InputError, "tuple 1 of left does not fit"),
-    "attribute": ({"left": [{"kind": "T"}], "right": []}, {}, InputError, "tuple 0 of left does not fit"),
-    "short tuple": ({"left": [("T", "A")], "right": []}, {}, InputError, "tuple 0 of left does not fit"),
+    "type": (
+        {"left": [tick(1), tick(2, price="x")], "right": []},
+        {},
+        InputError,
+        "tuple 1 of left does not match its type",
+    ),
+    "attribute": ({"left": [{"kind": "T"}], "right": []}, {}, InputError, "tuple 0 of left does not match its type"),
+    "short tuple": ({"left": [("T", "A")], "right": []}, {}, InputError, "tuple 0 of left does not match its type"),
     "in a later epoch": ({"left": [[tick(1)], [tick(2**63)]], "right": []}, {}, InputError, "tuple 1 of left"),
     "mixed": ({"left": [tick(1), [tick(2)]], "right": []}, {}, InputError, "tuples and epochs are mixed"),
     "epochs twice": ({"left": [[tick(1)]], "right": []}, {"epochs": 2}, InputError, "epochs are specified twice"),

@@ -191,7 +191,7 @@ def cached_again() -> Any:
 
 
 def test_of_what_can_carry_nothing() -> None:
-    with pytest.raises(GraphError, match="nothing can be declared"):
+    with pytest.raises(GraphError, match="cannot have a declaration"):
         tw.declare(state="stateless")(len)
 
 

@@ -511,7 +511,7 @@ def test_a_file_that_may_not_be_written(path: Path) -> None:
         with pytest.raises(OutputError, match="cannot be written") as failure:
             run(app_of(path, 20, table="more"))
     assert failure.value.found == "attempt to write a readonly database"
-    assert "nothing is lost" in str(failure.value.hint)
+    assert "no data is lost" in str(failure.value.hint)
 
 
 @pytest.mark.slow
@@ -592,7 +592,7 @@ def test_a_lock_that_stays(path: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="epoch 2 cannot be delivered to the SQLite database") as failure:
         run(app, tmp_path / "state", lock)
     assert failure.value.found == "database is locked"
-    assert failure.value.expected == "that other programs end their transactions within 0.2 s"
+    assert failure.value.expected == "other programs to end their transactions within 0.2 s"
     with pytest.raises(OutputError, match="is locked") as failure:
         run(app, tmp_path / "state")
     other.close()

@@ -64,7 +64,7 @@ def test_at_any_moment(tmp_path: Path) -> None:
                 break
             assert stopped.message.startswith(f"cannot write to {small.folder}/")
             assert stopped.found == "No space left on device"
-            assert "nothing is lost" in str(stopped.hint)
+            assert "no data is lost" in str(stopped.hint)
             small.run()
             assert small.output() == expected, f"{pages} pages"
             shutil.rmtree(small.folder)

@@ -191,7 +191,7 @@ def test_a_shorter_iterable_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="shorter than it was") as refusal:
         run(app_of(tw.iterable(lambda: map(item, range(49)))), tmp_path)
     assert (refusal.value.expected, refusal.value.found) == (
-        "at least the 50 items that were taken of it before",
+        "at least the 50 items that were read before",
         "49 items",
     )
     assert run(app_of(tw.iterable(items)), tmp_path).tuples() == expected()

@@ -203,7 +203,7 @@ def test_a_vanished_file_stops_the_run(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", 4)
     epochs = cut_all(graph, 100)
     (tmp_path / "a.parquet").unlink()
-    with pytest.raises(InputError, match="has vanished"):
+    with pytest.raises(InputError, match="disappeared before it was fully processed"):
         read(graph, epochs)
 
 

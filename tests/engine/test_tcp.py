@@ -275,7 +275,7 @@ def test_without_a_receiver_the_epoch_is_not_committed(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=refused) as failure, pytest.warns(ThalwegWarning, match="refused"):
         run(app, tmp_path)
     assert failure.value.operator == "out"
-    assert "nothing is lost" in str(failure.value.hint)
+    assert "no data is lost" in str(failure.value.hint)
     with Server(hear(lines), port=port):
         run(app, tmp_path)
     assert heard(lines) == WANTED

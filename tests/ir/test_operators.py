@@ -93,9 +93,9 @@ def test_a_table_that_leaves_an_operator_out() -> None:
 
     table = {Map: 1, Upper: 2}
     assert complete(table, [Map, Upper, Sink], "kernels", but=(Sink,)) is table
-    with pytest.raises(InternalError, match=r"kernels: nothing for Filter, Sink$"):
+    with pytest.raises(InternalError, match=r"kernels: no entry for Filter, Sink$"):
         complete(table, [Map, Filter, Upper, Sink], "kernels")
-    with pytest.raises(InternalError, match=r"kernels: nothing for .*<locals>\.Upper$"):
+    with pytest.raises(InternalError, match=r"kernels: no entry for .*<locals>\.Upper$"):
         complete({kind: 1 for kind in OPERATORS.values() if kind is not Upper}, OPERATORS.values(), "kernels")
 
 

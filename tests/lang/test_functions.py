@@ -340,7 +340,7 @@ def rounded_weakly(t: Any) -> Any:
         (lambda t: int("ff", 16), "`int` on str, int is not vectorized"),
         (lambda t: max(t.a, key=None), "it uses `max(t.a, key=None)`"),
         (shadowed(len), "`len` on int is not vectorized"),
-        (recursive, "it calls recursive again"),
+        (recursive, "it calls recursive recursively"),
         (
             lambda t: scaled(t.x, factors=2),  # type: ignore[call-arg]
             "with arguments that do not match its declaration",

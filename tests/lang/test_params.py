@@ -178,5 +178,5 @@ def test_what_cannot_be_built_again_says_so() -> None:
 
 
 def test_an_application_that_runs_itself(tmp_path: Path) -> None:
-    with pytest.raises(GraphError, match="run while its module is loaded"):
+    with pytest.raises(GraphError, match="run while its module is being loaded"):
         load_app(write(tmp_path, "", TAIL + "tw.run(app, engine='local')\n"))

@@ -123,7 +123,7 @@ class Value(tw.Tuple):
         (lambda: tw.kafka("", "t"), Raw, "bad servers"),
         (lambda: tw.kafka(SERVERS, "t", options={"a": []}), Raw, "bad option a"),
         (lambda: tw.spark(""), Raw, "bad format"),
-        (lambda: tw.from_dataframe([1]), Raw, "no DataFrame"),
+        (lambda: tw.from_dataframe([1]), Raw, "not a DataFrame"),
     ],
 )
 def test_bad_sources(make: Any, tuple_type: type[tw.Tuple], message: str) -> None:

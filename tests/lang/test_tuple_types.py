@@ -153,7 +153,7 @@ MISTAKES: list[tuple[Any, str, str | None, str | None]] = [
     (lambda: annotated(complex), "attribute a of Wrong has an unknown type", "complex", None),
     (lambda: annotated(list), "attribute a of Wrong has an unknown type", "list", "list[T] holds several"),
     (lambda: annotated(set[int]), "has an unknown type", "set[int]", "list[T] holds several"),
-    (lambda: annotated(dict[str, int]), "has an unknown type", "dict[str, int]", "in a tw.Tuple of their own"),
+    (lambda: annotated(dict[str, int]), "has an unknown type", "dict[str, int]", "as a separate tw.Tuple"),
     (lambda: annotated(tuple[int, str]), "has an unknown type", "tuple[int, str]", "list[T]"),
     (lambda: annotated(int | str), "has an unknown type", "int | str", "only None is allowed in addition"),
     (lambda: annotated(int | str | None), "has an unknown type", "int | str | None", "only None"),

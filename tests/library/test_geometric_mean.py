@@ -85,6 +85,6 @@ def test_missing_values_are_refused_when_the_graph_is_built() -> None:
         x: float | None
 
     maybe = tw.App("maybe").source(tw.files("maybe"), Maybe)
-    with pytest.raises(tw.ThalwegError, match=r"agg\.geometric_mean of") as error:
+    with pytest.raises(tw.ThalwegError, match=r"agg\.geometric_mean does not accept") as error:
         maybe.aggregate(window.running(), m=agg.geometric_mean("x"))
     assert "remove missing values first" in str(error.value)

@@ -200,7 +200,7 @@ def test_a_server_that_stays_away(postgres: Postgres, table: str, tmp_path: Path
         assert failure.value.operator == "out"
         assert failure.value.where is not None
         assert "refused" in str(failure.value.found)
-        assert "nothing is lost" in str(failure.value.hint)
+        assert "no data is lost" in str(failure.value.hint)
         stops = pytest.raises(OutputError, match=r"PostgreSQL at 127\.0\.0\.1:\d+/postgres does not answer")
         with stops, pytest.warns(ThalwegWarning, match="waits for"):
             run(app, tmp_path)

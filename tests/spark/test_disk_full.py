@@ -25,7 +25,7 @@ def test_the_run_stops_and_goes_on(tmp_path: Path) -> None:
         with pytest.raises(StorageError, match=r"cannot write to .*checkpoint") as failure:
             small.run("spark")
         assert failure.value.found == "No space left on device"
-        assert "nothing is lost" in str(failure.value.hint)
+        assert "no data is lost" in str(failure.value.hint)
         ballast.unlink()
         small.run("spark")
         assert small.output() == expected

@@ -214,7 +214,7 @@ class SqliteWriter(TableWriter["Connection", Sequence[Found]]):
         if code == sqlite3.SQLITE_FULL:
             return cannot_write(self.file.parent, os.strerror(ENOSPC))
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
-            hint = "make the file and its folder writable, then start again; no data is lost"
+            hint = "make the file and its folder writable, then run the same command to resume: no data is lost"
             return self.error(f"{self.title} cannot be written", found=str(error), hint=hint)
         return self.error(f"{self.title} rejected {what}", found=str(error))
 

@@ -17,6 +17,7 @@ from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
+from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
 
 Given = Sequence[Any]  # tuples (a tw.Tuple, a dict or a plain tuple each), or lists of tuples: one list per epoch
@@ -112,13 +113,20 @@ def _cut(source: Source, given: Given, epochs: int | None) -> list[list[tuple[An
     return [rows[len(rows) * i // parts : len(rows) * (i + 1) // parts] for i in range(parts)]
 
 
+def _named(tuple_type: TupleType, row: Any) -> Any:
+    if type(row) is not tuple:
+        return row
+    if len(row) != len(tuple_type.names):
+        raise ValueError(f"it has {len(row)} values for {len(tuple_type.names)} attributes")
+    return dict(zip(tuple_type.names, row, strict=True))
+
+
 def _checked(source: Source, rows: Sequence[Any], before: int) -> list[tuple[Any, ...]]:
     tuple_type = source.outputs[0]
     found = []
     for index, row in enumerate(rows, before):
         try:
-            named = dict(zip(tuple_type.names, row, strict=True)) if type(row) is tuple else row
-            found.append(unpack(named, tuple_type))
+            found.append(unpack(_named(tuple_type, row), tuple_type))
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"tuple {index} of {source.name} does not match its type: {error}",

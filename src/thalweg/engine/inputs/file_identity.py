@@ -32,7 +32,7 @@ def check_unchanged(chunk: Chunk) -> None:
         raise InputError(
             f"{chunk.path} disappeared before it was fully processed",
             expected=f"a file of {chunk.size} bytes, rows {chunk.start} to {chunk.stop} of it",
-            hint="put the file back and start again; nothing was lost",
+            hint="put the file back, then run the same command to resume: no data is lost",
         ) from None
     if (stat.st_size, stat.st_mtime_ns) != (chunk.size, chunk.modified_ns):
         raise changed(chunk, stat.st_size, stat.st_mtime_ns)

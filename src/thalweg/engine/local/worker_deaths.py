@@ -19,5 +19,5 @@ def died(code: int | None, job: Job | None, place: int) -> EngineError:
         where=operators[0].where if len(operators) == 1 else None,
         found=ending + where,
         hint="a function of these operators ended the process, or native code or the memory did; "
-        "with a --checkpoint the same command goes on, and nothing is lost",
+        "with --checkpoint no data is lost: run the same command to resume",
     )

@@ -68,7 +68,7 @@ def deliver(
             where=sink.where,
             expected=expected,
             found=reason(error),
-            hint="nothing is lost: start again on the same checkpoint, and this epoch is sent again",
+            hint="no data is lost: run the same command to resume; it sends this epoch again",
         )
 
     return keep_trying(

@@ -23,7 +23,7 @@ def cannot_write(folder: Path, reason: str) -> StorageError:
     return StorageError(
         f"cannot write to {folder}",
         found=reason,
-        hint=f"{what}, then start again with the same command: nothing is lost",
+        hint=f"{what}, then run the same command to resume: no data is lost",
     )
 
 
