@@ -55,7 +55,7 @@ test: setup .venv/started
 	$(call both, tests -v -m "not spark or processes" --durations=10, tests -v -m "spark and not processes" --durations=20)
 
 # A minute: no JVM, no processes, and few random cases.
-COMPILER := analysis codegen ir lang optimize runtime
+COMPILER := analysis codegen ir lang library optimize runtime
 test-fast: export THALWEG_CASES = 50
 test-fast: setup
 	$(call both, $(COMPILER:%=tests/%) -m "not spark and not slow", tests $(COMPILER:%=--ignore=tests/%) -m "not spark and not slow")

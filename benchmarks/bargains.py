@@ -117,7 +117,7 @@ def _loop_sliding(lists: Lists, last: int) -> list[Bargain]:
 
 
 def write_ticks(folder: Path, files: int, rows: int) -> None:
-    """Seeded ticks with a sequence number, which only those need who lose the order on the way.
+    """Seeded ticks with a sequence number, which only contenders that lose the order need.
 
     Spark's file source takes files by time stamp, so each file gets its own.
     """

@@ -93,7 +93,7 @@ def machine(*packages: str) -> dict[str, str]:
 
 
 def write_results(file: Path, title: str, report: str, document: Mapping[str, Any], script: str = "bench.py") -> None:
-    """Two files beside each other: `file`.md for readers, `file`.json with every round."""
+    """Two files next to each other: `file`.md for readers, `file`.json with every round."""
     facts, options = (
         ", ".join(f"{name} {value}" for name, value in document[part].items()) for part in ("machine", "options")
     )

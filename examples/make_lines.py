@@ -39,9 +39,9 @@ def make_lines(folder: Path, lines: int, files: int, seed: int = 0) -> None:
     text = make_text(lines, seed)
     for index in range(files):
         part = text[lines * index // files : lines * (index + 1) // files]
-        beside = folder / f".lines-{index:03d}"
-        beside.write_text("".join(json.dumps({"text": line}) + "\n" for line in part))
-        os.replace(beside, folder / f"lines-{index:03d}.jsonl")
+        temporary = folder / f".lines-{index:03d}"
+        temporary.write_text("".join(json.dumps({"text": line}) + "\n" for line in part))
+        os.replace(temporary, folder / f"lines-{index:03d}.jsonl")
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ def write(folder: Path, rows: Sequence[dict[str, Any]], files: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(files):
         part = rows[len(rows) * index // files : len(rows) * (index + 1) // files]
-        beside = folder / f".part-{index:03d}"
-        beside.write_text("".join(json.dumps(row) + "\n" for row in part))
-        os.replace(beside, folder / f"part-{index:03d}.jsonl")
+        temporary = folder / f".part-{index:03d}"
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in part))
+        os.replace(temporary, folder / f"part-{index:03d}.jsonl")
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ def make_ticks(folder: Path, ticks: int, files: int, symbols: int = SYMBOLS) -> 
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(files):
         rows = ticks * (index + 1) // files - ticks * index // files
-        beside = folder / f".ticks-{index:03d}"
-        pq.write_table(tick_table(rows, seed=index, symbols=symbols), beside)
-        os.replace(beside, folder / f"ticks-{index:03d}.parquet")
+        temporary = folder / f".ticks-{index:03d}"
+        pq.write_table(tick_table(rows, seed=index, symbols=symbols), temporary)
+        os.replace(temporary, folder / f"ticks-{index:03d}.parquet")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from thalweg.api import run_plan
 from thalweg.cli.find_app import load_app
-from thalweg.cli.show import progress, show_result
+from thalweg.cli.show_run import progress, show_result
 from thalweg.engine.core.run import RunOptions
 from thalweg.explain import explain
 from thalweg.optimize.passes import make_plan
@@ -25,7 +25,7 @@ def main() -> int:
     app = load_app("examples/bargains.py")
     plan = make_plan(app.graph(), degree=DEGREE)
     out.print(explain(plan), markup=False)
-    out.print("starting Spark (some seconds)")
+    out.print("starting Spark (a few seconds)")
     with progress(out, out, plan, as_json=False, view=None) as view:
         result = run_plan(plan, "spark", RunOptions(max_tuples_per_epoch=PER_EPOCH), view.watch)
     show_result(out, result, as_json=False)

@@ -4,7 +4,7 @@
     thalweg run examples/word_count.py --degree 2
     python examples/check_word_count.py               (run it on the local engine, compare with collections.Counter)
 
-A line `* * *` ends a chapter: a punctor puts a punctuation behind it, which passes the operators between, and the
+A line `* * *` ends a chapter: a punctor puts a punctuation after it, which passes the operators between, and the
 windows of all words close there. The end of the input closes those that are still open.
 """
 

@@ -127,7 +127,7 @@ def parquet_file(chance: random.Random, path: Path, rows: int, share: float) -> 
     written = some_rows(chance, rows, share)
     group = chance.choice([1, 3, 1000])
     pq.write_table(columns(written), path, row_group_size=group, compression="none")
-    fault = chance.choice(["none", "none", "row group", "truncated", "another type"])
+    fault = chance.choice(["none", "none", "row group", "truncated", "wrong type"])
     if fault == "row group":
         broken = chance.randrange(-(-rows // group))
         break_row_group(path, broken)
@@ -135,7 +135,7 @@ def parquet_file(chance: random.Random, path: Path, rows: int, share: float) -> 
     elif fault == "truncated":
         path.write_bytes(path.read_bytes()[:-20])
         written = Written(bad=[(0, 1)])
-    elif fault == "another type":
+    elif fault == "wrong type":
         table = columns(written)
         pq.write_table(table.set_column(1, "x", table["s"]), path, row_group_size=group)
         unreadable(written, 0, rows)

@@ -88,7 +88,7 @@ def rekeyed() -> LogicalGraph:
 
 
 def late_source() -> LogicalGraph:
-    """A source declared behind operators still starts in the first PE, and PEs keep declaration order."""
+    """A source declared after operators is still in the first PE, and PEs keep declaration order."""
     app = tw.App("late_source")
     first = app.source(tw.files("a"), Tick)
     trades = first.filter(lambda t: t.kind == "T")

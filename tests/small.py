@@ -52,7 +52,7 @@ bargains.sink(tw.files(HERE / "out"), name="files")
 gains = bargains.map(lambda q: {"symbol": q.symbol, "gain": (q.vwap - q.price) * q.volume})
 gains.sink(tw.collect(), name="kept")
 """
-# A variant whose epochs take as long as the file `hold` is there; `held` says that one has begun.
+# A variant whose epochs last while the file `hold` exists; the file `held` shows that one has begun.
 HOLDING = (
     'quotes = ticks.filter(lambda t: t.kind == "Q")',
     """
@@ -106,9 +106,9 @@ class Small:
     def add_table(self, table: pa.Table, name: str) -> Path:
         """Write the file whole: a source must never see half a file."""
         (self.folder / "ticks").mkdir(parents=True, exist_ok=True)
-        beside = self.folder / f".{name}"
-        pq.write_table(table, beside)
-        return beside.rename(self.folder / "ticks" / name)
+        temporary = self.folder / f".{name}"
+        pq.write_table(table, temporary)
+        return temporary.rename(self.folder / "ticks" / name)
 
     def app(self, *changes: tuple[str, str]) -> Path:
         """The application's file. Each variant gets its own: Python caches code by path, size and second."""
@@ -139,7 +139,7 @@ class Small:
             interval_s=0.05,
             overwrite=overwrite,
             master="local[2]",
-            in_process=in_process,  # hundreds of runs of some dozen tuples each are no work for processes
+            in_process=in_process,  # processes do not pay off for hundreds of tiny runs
         )
         return run_plan(make_plan(self.graph(*changes), degree=degree, fuse=fuse), engine, options, watch)
 

@@ -1,4 +1,4 @@
-"""Servers on loopback for tests: one that speaks, one that listens. Each connection gets the next script."""
+"""Servers on loopback for tests: one that sends, one that receives. Each connection gets the next script."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def break_off(connection: socket.socket) -> None:
-    """Let its close be a reset, which is no end of what was said."""
+    """Make its close a reset, which is not a regular end of the stream."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 

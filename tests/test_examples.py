@@ -54,7 +54,7 @@ def test_sensor_query(tmp_path: Path, per_epoch: int) -> None:
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
-def test_every_example_says_what_it_is(example: Path) -> None:
+def test_every_example_has_a_docstring(example: Path) -> None:
     text = ast.get_docstring(ast.parse(example.read_text()))
     assert text is not None
     if example.stem in ("word_count", "sensor_query"):

@@ -39,7 +39,7 @@ def answer_prometheus() -> object:
         ("prometheus_client", "prometheus", answer_prometheus, "--prometheus"),
     ],
 )
-def test_a_missing_package_is_an_error_that_says_what_to_install(
+def test_a_missing_package_is_an_error_that_names_what_to_install(
     package: str, extra: str, use: Callable[[], object], feature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use()

@@ -1,4 +1,4 @@
-"""The README's example is run, and its output is what the README says."""
+"""The README's example is run, and its output must be the one shown there."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 def block(label: str) -> str:
-    """The fenced block behind the comment with this label."""
+    """The fenced block after the comment with this label."""
     found = re.search(rf"<!-- {re.escape(label)} -->\n```\w*\n(.*?)```", README, re.DOTALL)
     assert found is not None, label
     return found.group(1)
 
 
-def test_the_example_prints_what_the_readme_says(tmp_path: Path) -> None:
+def test_the_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
     (tmp_path / "hot.py").write_text(block("example: hot.py"))
     (tmp_path / "readings").mkdir()
     (tmp_path / "readings" / "monday.csv").write_text(block("input: readings/monday.csv"))

@@ -117,7 +117,7 @@ def test_a_misspelt_sink() -> None:
         testing.reference(two_sources(), {"left": [], "right": []}).by_epoch("out")
 
 
-def test_another_order_is_said_so_and_nan_is_nan() -> None:
+def test_a_different_order_is_reported_and_nan_equals_nan() -> None:
     nan = {"price": math.nan}
     rows = testing.run(two_sources(), {"left": [tick(1, **nan), tick(2)], "right": []})["out"]
     testing.assert_same(rows, [tick(1, **nan), tick(2)])
@@ -158,7 +158,7 @@ def test_a_broken_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError, match="answer differs from the reference"):
         testing.run(summed(), TICKS)
     assert testing.run(summed(), TICKS, against_reference=False)["out"] != testing.reference(summed(), TICKS)["out"]
-    with pytest.raises(AssertionError, match=r"first differs behind dear \(filter, .*test_testing.py:\d+\)") as error:
+    with pytest.raises(AssertionError, match=r"first differs after dear \(filter, .*test_testing.py:\d+\)") as error:
         testing.assert_plan_invariant(summed(), TICKS)
     assert "tuple 0 of its stream" in str(error.value)
 

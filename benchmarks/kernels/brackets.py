@@ -26,7 +26,7 @@ from thalweg.optimize.passes import make_plan
 from thalweg.runtime.brackets import Stack, Timer
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Output
+from thalweg.runtime.pe_program import Output
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
 

@@ -1,4 +1,4 @@
-"""Mergers alone, in one process: what order costs beside the work that it orders."""
+"""Mergers alone, in one process: the cost of order relative to the work that it orders."""
 
 from __future__ import annotations
 

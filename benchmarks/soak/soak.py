@@ -1,4 +1,4 @@
-"""A run that does not end: memory and latency of `thalweg run --follow` at a steady load. README.md says more.
+"""A run that does not end: memory and latency of `thalweg run --follow` at a steady load. See README.md.
 
 First it drains a backlog, which gives the capacity; then files come at a share of it. Latency is that of a file: from
 the moment it has its name until the epoch that took its last tuple is whole.
@@ -50,7 +50,7 @@ class Load:
 
 @dataclass
 class Epochs:
-    """What the run says of itself, as it says it."""
+    """The JSON events of the run, as they are printed."""
 
     seen: list[tuple[float, int, float]] = field(default_factory=list)  # when, tuples in, seconds
     total: int = 0

@@ -1,4 +1,4 @@
-"""Thalweg on Spark against plain PySpark, Polars and the bare query: benchmarks/spark/README.md says what and why."""
+"""Thalweg on Spark against plain PySpark, Polars and the bare query: see benchmarks/spark/README.md."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ class Bench:
 
 
 def parts(epochs: Epochs) -> dict[str, float]:
-    """Medians of what Spark says of an epoch: the trigger's durations, then the state's (summed over partitions)."""
+    """Medians of Spark's figures for an epoch: the trigger's durations, then the state's (summed over partitions)."""
     medians = {
         f"{name} ms": statistics.median(epoch.durationMs.get(name, 0) for epoch in epochs)
         for name in epochs[0].durationMs

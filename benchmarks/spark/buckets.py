@@ -45,7 +45,7 @@ class Sizes:
 
     keys: tuple[int, ...] = (1_000, 100_000, 1_000_000)
     buckets: tuple[int, ...] = (1, 4, 16, 64)  # per channel
-    all_epochs: int = 8  # that touch every key once, behind one that makes them
+    all_epochs: int = 8  # that touch every key once, after one that creates the keys
     few_epochs: int = 20  # of `few_rows` tuples of `few_keys` keys
     few_rows: int = 1_000
     few_keys: int = 10
@@ -78,7 +78,7 @@ def make_app(folder: Path, kind: str) -> tw.App:
 
 
 def write_epochs(folder: Path, keys: int, sizes: Sizes) -> None:
-    """A file per epoch: first all keys again and again, in another order each time, then few of them."""
+    """A file per epoch: first all keys again and again, in a different order each time, then few of them."""
     chance = np.random.default_rng(7)
     folder.mkdir(parents=True)
     touched = [chance.permutation(keys) for _ in range(1 + sizes.all_epochs)]
@@ -90,7 +90,7 @@ def write_epochs(folder: Path, keys: int, sizes: Sizes) -> None:
 
 
 def logged(folder: Path) -> Iterator[Epoch]:
-    """The input log says where epochs are cut: here between the files, whatever their size."""
+    """The input log determines where epochs are cut: here between the files, whatever their size."""
     base = 0
     for number, file in enumerate(sorted(folder.glob("*.parquet"))):
         stat, rows = file.stat(), pq.read_metadata(file).num_rows

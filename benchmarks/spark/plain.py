@@ -42,7 +42,7 @@ def bargains_of(symbol: str, parts: Iterator[pd.DataFrame], held: Held | None, l
     trade, price, volume = (rows[name].to_numpy()[order] for name in ("trade", "price", "volume"))
     sums = running_sums if last is None else sliding_sums
     spent, traded, new = sums(held, trade, price * volume, volume.astype(np.float64), last or 0)
-    with np.errstate(invalid="ignore"):  # no trade yet: 0 / 0, which is no bargain
+    with np.errstate(invalid="ignore"):  # no trade yet: 0 / 0, which is not a bargain
         vwap = spent / traded
     at = np.flatnonzero(~trade & (vwap > price))
     vwap, price = vwap[at], price[at]

@@ -93,7 +93,7 @@ def main() -> None:
     folder, *settings = sys.argv[1:]
     os.chdir(folder)
     from thalweg.api import run_plan
-    from thalweg.cli.planning import graph_of
+    from thalweg.cli.plan_arguments import graph_of
     from thalweg.engine.core.run import RunOptions
     from thalweg.optimize.passes import make_plan
 

@@ -1,7 +1,7 @@
 """Network monitoring (Schneider et al., Figure 11): suspicious users on many servers.
 
-Entries come from many servers and suspects go wherever, so nobody looks at the order; state still gets each key's
-tuples in theirs.
+Entries come from many servers and the order of suspects does not matter, so the streams are unordered; state still
+receives the tuples of each key in order.
 """
 
 import thalweg as tw

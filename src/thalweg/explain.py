@@ -17,7 +17,8 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Calling, Operator, Source
 from thalweg.ir.plan import Plan
-from thalweg.ir.text import plan_as_json, print_plan
+from thalweg.ir.plan_json import plan_as_json
+from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import Step
 
 

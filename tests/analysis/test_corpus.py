@@ -12,7 +12,7 @@ from tests.analysis.corpus import CASES
 from tests.analysis.corpus.base import Case, In, Out
 from tests.analysis.corpus.hidden_state import global_counter
 from tests.analysis.corpus.with_state import MULTI
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.facts import Facts
 
 

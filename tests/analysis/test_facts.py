@@ -11,7 +11,7 @@ import pytest
 
 import thalweg as tw
 from thalweg import agg, window
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.facts import HIDDEN_STATE, Facts
 from thalweg.lang.app import App, Stream
 
@@ -303,7 +303,7 @@ def _keeps_a_global(t: Any, kept: Any, submit: Any) -> Any:
     return kept
 
 
-def test_what_lies_in_a_state_is_data() -> None:
+def test_values_in_a_state_are_data() -> None:
     """What is done with it changes at most that state; unless something else was put into it."""
     own = facts(lambda a, b: a.custom(_remembers, Word, by="symbol", name="op"))
     assert (own.state.kind, own.state.by) == ("partitioned", (("symbol",),))
@@ -311,7 +311,7 @@ def test_what_lies_in_a_state_is_data() -> None:
     assert shared.state.kind == "unknown"
 
 
-def test_paths_are_no_hidden_state() -> None:
-    """Python's own code makes objects by `object.__new__` and fills them: that is no state of the operator's."""
+def test_paths_are_not_hidden_state() -> None:
+    """Python's own code makes objects by `object.__new__` and fills them: that is not state of the operator."""
     found = facts(lambda a, b: a.filter(lambda t: (Path("x") / t.symbol).exists(), name="op"))
     assert not found.has(*HIDDEN_STATE)

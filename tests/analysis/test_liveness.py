@@ -1,4 +1,4 @@
-"""Live attributes: nothing is read from a file or sent that nobody needs, and nothing is missing on any path."""
+"""Live attributes: only needed attributes are read from files or sent, and none is missing on any path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_bargains() -> None:
 
 
 def mapped(function: Any) -> LogicalGraph:
-    """A map with the fields a and b; only a is used behind it."""
+    """A map with the fields a and b; only a is used after it."""
     app = tw.App("mapped")
     ticks = app.source(tw.files("ticks"), Tick)
     both = ticks.map(function, name="both")

@@ -25,7 +25,7 @@ def test_a_fan_out_that_meets_again_is_numbered() -> None:
     assert layout.width[StreamRef("bargains")] == 1
 
 
-def test_a_split_is_no_fan_out() -> None:
+def test_a_split_is_not_a_fan_out() -> None:
     """A tuple takes one port, so nothing must be numbered; the sink and the filter never meet."""
     layout = order_layout(diamond())
     assert layout.branch == {}
@@ -55,7 +55,7 @@ def test_a_flat_map_counts_its_emissions() -> None:
 
 
 def test_branches_that_never_meet_are_numbered_if_failures_could_be_confused() -> None:
-    """A tuple that fails behind the flat_map has a longer order key than one that fails in the other branch."""
+    """A tuple that fails after the flat_map has a longer order key than one that fails in the other branch."""
     app = tw.App("apart")
     ticks = app.source(tw.files("ticks"), Tick)
     copies = ticks.flat_map(lambda t: [t, t], Tick)
@@ -65,9 +65,9 @@ def test_branches_that_never_meet_are_numbered_if_failures_could_be_confused() -
     assert order_layout(app.graph()).branch == {("copies", 0): 0, ("ratios", 0): 1}
 
 
-def test_a_sink_beside_a_flat_map_needs_no_number() -> None:
+def test_a_sink_next_to_a_flat_map_needs_no_number() -> None:
     """A sink cannot fail."""
-    app = tw.App("beside")
+    app = tw.App("branches")
     ticks = app.source(tw.files("ticks"), Tick)
     ticks.sink(tw.collect())
     copies = ticks.flat_map(lambda t: [t, t], Tick)

@@ -108,7 +108,7 @@ def _check_result(found: FollowResult, result: Any, given: tuple[Any, ...], show
     for made in result:
         for name, (_, origin) in found.elements.items():
             if name in made:
-                assert made[name] == attributes[origin], f"{name} of {made} is no copy of {origin}\n{shown}"
+                assert made[name] == attributes[origin], f"{name} of {made} is not a copy of {origin}\n{shown}"
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_the_ordering_table(case: str, make: Callable[[tw.Stream], tw.Stream], s
     assert {region.first.strategy, region.last.strategy} == {strategy}
 
 
-def test_a_region_that_ends_in_a_shuffle_has_numbers_and_pulses_whatever_the_table_says() -> None:
+def test_a_region_that_ends_in_a_shuffle_has_numbers_and_pulses_regardless_of_the_table() -> None:
     app, source = rows()
     by(source.map(lambda t: {"k": t.k.upper(), "n": t.n, "v": t.v}, name="m"), "k", name="sum").sink(tw.collect())
     first, second = form_regions(app.graph()).regions
@@ -284,17 +284,17 @@ def test_parallel_code() -> None:
 def test_sequential() -> None:
     app, source = rows()
     mapped = source.map(lambda t: {"k": t.k, "v": t.v}, name="mapped").sequential()
-    mapped.filter(lambda t: t.v > 0, name="behind").sink(tw.collect(), name="out")
+    mapped.filter(lambda t: t.v > 0, name="after").sink(tw.collect(), name="out")
     graph = app.graph()
     assert shown(graph) == [("rows", "")]
     assert why(graph, "mapped") == "declared sequential"
-    assert why(graph, "behind") == "takes its tuples where they are, after mapped, which runs in one channel"
+    assert why(graph, "after") == "takes its tuples where they are, after mapped, which runs in one channel"
     plan = make_plan(graph, degree=4)
-    assert [pe.operators for stage in layout(plan).stages for pe in stage.pes] == [("rows",), ("mapped", "behind")]
+    assert [pe.operators for stage in layout(plan).stages for pe in stage.pes] == [("rows",), ("mapped", "after")]
     assert plan.degrees == {"rows": 4, "mapped": 1}
 
 
-def test_parallel_again_behind_one_channel() -> None:
+def test_parallel_again_after_one_channel() -> None:
     app, source = rows()
     total = source.aggregate(window.running(), k=agg.last("k"), v=agg.sum("v"), name="total")
     work = total.map(lambda t: {"k": t.k, "v": t.v * 2}, name="work").parallel(3)
@@ -344,7 +344,7 @@ def test_a_pe_that_cannot_be() -> None:
         make_plan(app.graph())
 
 
-def test_wishes_that_contradict_each_other() -> None:
+def test_hints_that_contradict_each_other() -> None:
     app, source = rows()
     one = by(source, "k", name="one").parallel(2)
     by(one, "n", name="two").fuse_with(one).sink(tw.collect(), name="out")
@@ -353,13 +353,13 @@ def test_wishes_that_contradict_each_other() -> None:
 
     _, source = rows()
     alone = source.filter(lambda t: t.v > 0, name="alone").isolate()
-    behind = alone.filter(lambda t: t.v > 1, name="behind")
-    with pytest.raises(GraphError, match="behind cannot be fused with alone, which is isolated"):
-        behind.fuse_with(alone)
-    another = source.filter(lambda t: t.v > 1, name="another").fuse_with(behind)
-    with pytest.raises(GraphError, match="another cannot be fused with behind, which is isolated"):
-        behind.isolate()
-    for wrong in ((), ("behind",), (another,)):
+    after = alone.filter(lambda t: t.v > 1, name="after")
+    with pytest.raises(GraphError, match="after cannot be fused with alone, which is isolated"):
+        after.fuse_with(alone)
+    another = source.filter(lambda t: t.v > 1, name="another").fuse_with(after)
+    with pytest.raises(GraphError, match="another cannot be fused with after, which is isolated"):
+        after.isolate()
+    for wrong in ((), ("after",), (another,)):
         with pytest.raises(GraphError, match="fuse_with: no"):
             another.fuse_with(*wrong)
 

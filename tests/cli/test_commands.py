@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import thalweg.cli.main as command
 from tests.graphs import GRAPHS
 from tests.small import Small, Stop, stop_after, thalweg
-from thalweg.cli.show import epoch_line, progress
+from thalweg.cli.show_run import epoch_line, progress
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.ir.layout import layout
 from thalweg.mermaid import mermaid
@@ -145,7 +145,7 @@ def test_check_names_the_operator(
     code, _, said = fail(monkeypatch, capfd, "check", app, "--tuples", "200", "--plans", "6")
     assert code == 1
     assert "different answers" in said
-    assert f"first differs behind quotes (filter, {app}:" in said
+    assert f"first differs after quotes (filter, {app}:" in said
     assert "tuple 0 of its stream, counted from 0:" in said
     code, out, _ = fail(monkeypatch, capfd, "check", app, "--tuples", "200", "--plans", "6", "--json")
     assert code == 1
@@ -166,7 +166,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Small:
 def test_state(stopped: Small) -> None:
     text = invoke("state", str(stopped.checkpoint))
     assert "application small, engine local, 2 channels, 2 buckets" in text
-    assert "4 epochs done of 4 in the input log: 160 tuples of 3 files; it can go on" in text
+    assert "4 epochs done of 4 in the input log: 160 tuples of 3 files; can be resumed" in text
     assert re.search(r"\nvwap: 8 keys, [\d,]+ bytes in 2 buckets\n  aggregate v1 sliding\(count 5\) by symbol", text)
     assert re.search(r"\n  symbol='S\d+': count=\d+, fold1=\[", text)
     assert "… 3 more: --limit, or --key for one of them" in text
@@ -187,7 +187,7 @@ def test_state_of_one_key_as_json(stopped: Small) -> None:
 
 
 STATE_MISTAKES = {
-    "no checkpoint": (("nowhere",), "is no checkpoint of Thalweg"),
+    "no checkpoint": (("nowhere",), "is not a Thalweg checkpoint"),
     "operator": (("HERE", "--operator", "vwp"), "did you mean `vwap`?"),
     "key": (("HERE", "--key", "nobody"), "no state has the key nobody"),
 }
@@ -261,7 +261,7 @@ def test_a_line_per_epoch_where_there_is_no_terminal() -> None:
         "epoch     3      20,000 in      250 ms       80,000 tuples/s; 500 at found, 0 at late; 7,000 waiting",
         "epoch     4  end of input",
         "epoch     5  end of input; 2 at found, 0 at late",
-        "stopping after epoch 6; again: at once",
+        "stopping after epoch 6; interrupt again to stop immediately",
     ]
     assert epoch_line(REPORT).startswith("epoch     3")
 
@@ -322,7 +322,7 @@ def test_without_a_command_the_help_is_shown(
 ) -> None:
     code, out, said = fail(monkeypatch, capfd)
     assert code == 2
-    assert "Exit codes: 0 all is well" in out
+    assert "Exit codes: 0 success" in out
     assert said == ""
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.graphs import GRAPHS
 from thalweg.cli.live import LiveTable, fits, operator_table, time_bar
-from thalweg.cli.show import LiveLine, progress
+from thalweg.cli.show_run import LiveLine, progress
 from thalweg.engine.storage.report import EpochReport, OperatorCounts, PETime, added
 from thalweg.errors import UsageError
 from thalweg.ir.pe_id import PeId
@@ -91,7 +91,7 @@ def test_the_table_on_a_terminal() -> None:
         view.stopping(13)
         view.watch(REPORT)
         view.live.refresh()
-        assert "stopping after epoch 13; again: at once" in said(out)
+        assert "stopping after epoch 13; interrupt again to stop immediately" in said(out)
     assert "2 epochs  2,000 tuples/s  2,000 tuples in" in said(out)
 
 
@@ -99,7 +99,7 @@ def test_a_stop_before_the_first_epoch_is_a_line() -> None:
     out = terminal()
     with progress(out, out, PLAN, as_json=False, view="table") as view:
         view.stopping(None)
-    assert said(out) == "stopping; again: at once\n"
+    assert said(out) == "stopping; interrupt again to stop immediately\n"
 
 
 @pytest.mark.parametrize(("height", "width", "table"), [(24, 100, True), (9, 100, False), (24, 60, False)])

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import thalweg.cli.main as command
 from tests.small import thalweg
 from thalweg.cli.find_app import load_app
-from thalweg.ir.text import plan_as_json, print_plan
+from thalweg.ir.plan_json import plan_as_json
+from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import make_plan
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a run says of itself in numbers: events, JSON lines, Prometheus."""
+"""The metrics of a run: events, JSON lines, Prometheus."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_skipped_late_and_dead(on_error: str) -> None:
     run_local(make_plan(troubled(on_error)), RunOptions(), reports.append)
     total = {name: sum(getattr(r, name) for r in reports) for name in ("skipped", "dead_letters", "late")}
     assert total == {"skipped": on_error == "skip", "dead_letters": on_error == "dead_letter", "late": 1}
-    assert reports[0].operators["timed"].tuples_out == (4, None), "marks are no tuples"
+    assert reports[0].operators["timed"].tuples_out == (4, None), "marks are not tuples"
     assert reports[0].operators["sums"].tuples_in == (4, None)
 
 
@@ -135,7 +135,7 @@ def test_prometheus() -> None:
     assert found["thalweg_state_bytes", ()] == 84_900
 
 
-def test_prometheus_asks_a_run(small: Small) -> None:
+def test_prometheus_scrapes_a_run(small: Small) -> None:
     options = ("--engine", "local", "--prometheus", "0", "--json", "--follow", "--checkpoint", str(small.checkpoint))
     with subprocess.Popen([*THALWEG, "run", str(small.app()), *options], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
@@ -167,7 +167,7 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "here", "host:", "host:http", "70000"])
 def test_bad_addresses(text: str) -> None:
-    with pytest.raises(UsageError, match="--prometheus: no port"):
+    with pytest.raises(UsageError, match="--prometheus: invalid address"):
         parse_address(text)
 
 
@@ -176,7 +176,7 @@ def test_mistakes_are_one_paragraph(small: Small, tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         cases = {
             ("--prometheus", str(port)): f"engine error: cannot listen on 127.0.0.1:{port} for Prometheus",
-            ("--metrics", str(tmp_path)): "engine error: the file of metrics cannot be written",
+            ("--metrics", str(tmp_path)): "engine error: the metrics file cannot be written",
             ("--engine", "spark", "--master", "locl[2]"): "usage error: --master: this is not a Spark master",
             ("--engine", "spark", "--conf", "sql.x=1"): "usage error: --conf: Spark would ignore sql.x",
             ("--fuse", "ticks trads"): "plan error: unknown fusion",

@@ -12,7 +12,7 @@ import numpy as np
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.generated_code import Segment
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Output
+from thalweg.runtime.pe_program import Output
 from thalweg.runtime.state import State
 from thalweg.runtime.turn import Turn
 

@@ -31,7 +31,7 @@ from thalweg.ir.rules import CAN_FALL_BACK, CAN_RAISE, RULES, Rule
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MIN, STR, AttributeType
 from thalweg.runtime.columns import Coded, Column, from_values
 
-# What stands behind `in` are constants; they have a test of their own.
+# The right side of `in` is constant; it has a test of its own.
 every_rule = pytest.mark.parametrize("rule", [rule for rule in RULES if rule[0] != "in"], ids=text_of)
 CALM_INTS = (0, 1, -1, 2, -3, 7, -10, 2**40)
 
@@ -42,7 +42,7 @@ def test_columns(rule: Rule) -> None:
     expr = applied(rule, *(Attr(n, t) for n, t in types.items()))
     rows = [dict(zip(types, values, strict=True)) for values in combinations(rule)]
     answers = [check_rows(expr, [row], types) for row in rows]
-    assert any(answers), "a rule whose kernel always falls back is no rule"
+    assert any(answers), "a rule whose kernel always falls back is useless"
     assert all(answers) or rule in CAN_FALL_BACK, "a rule that may fall back must say so: attributes depend on it"
     raising = [row for row in rows if isinstance(python_value(expr, row), Exception)]
     assert not raising or rule in CAN_RAISE, "a rule that may raise must say so: its field could be dropped"
@@ -76,7 +76,7 @@ def test_a_constant_on_each_side(rule: Rule) -> None:
 
 @every_rule
 def test_constants_only(rule: Rule) -> None:
-    """Captured values can make a whole expression constant; it still stands in every row."""
+    """Captured values can make a whole expression constant; every row still has its value."""
     for values in combinations(rule, 60):
         expr = applied(rule, *(Const(v, t) for v, t in zip(values, rule[1:], strict=True)))
         check_rows(expr, [{}, {}, {}], {})

@@ -45,7 +45,7 @@ def test_any_operator_name_will_do(tmp_path: Path, name: str) -> None:
     assert check(app.graph())["out"] == [(1,), (2,), (2**62,)]
 
 
-def test_an_operator_named_like_anothers_function(tmp_path: Path) -> None:
+def test_an_operator_named_like_a_function_of_another(tmp_path: Path) -> None:
     app, stream = items(tmp_path)
     first = stream.map(lambda t: {"a": t.i + 1}, name="m")
     second = first.map(lambda t: {"a": t.a + 10}, name="m_fields")
@@ -62,7 +62,7 @@ def test_names_that_differ_only_in_signs(tmp_path: Path) -> None:
 
 
 def test_a_captured_flag_decides_for_all_rows(tmp_path: Path) -> None:
-    """`np.where` on plain values is no column."""
+    """`np.where` on plain values does not return a column."""
     app, stream = items(tmp_path)
     stream.map(lambda t: {"a": 1 if FLAG else 2}, name="m").sink(tw.collect(), name="map")
     stream.filter(lambda t: FLAG if FLAG else False, name="f").sink(tw.collect(), name="filter")
@@ -72,7 +72,7 @@ def test_a_captured_flag_decides_for_all_rows(tmp_path: Path) -> None:
 
 
 def test_dead_attributes_in_a_frame_that_falls_back(tmp_path: Path) -> None:
-    """`i * 4` overflows in one frame, so Python's lambda is called there; it reads `s`, which nobody needs."""
+    """`i * 4` overflows in one frame, so Python's lambda is called there; it reads `s`, an unused attribute."""
     app, stream = items(tmp_path)
     both = stream.map(lambda t: {"a": t.i * 4 % 7, "b": t.s}, name="both")
     both.map(lambda t: {"a": t.a}, name="one").sink(tw.collect(), name="out")
@@ -94,11 +94,11 @@ def test_a_plan_compiles_to_readable_modules(tmp_path: Path) -> None:
     ((program,),) = compile_plan(make_plan(app.graph()))
     assert program.source.startswith("# pe 0.0 of app: items large (generated)\n")
     assert "return (f['i'] > 1)" in program.source
-    assert "test_pe.py:" in program.source, "the user's line stands beside what was made of it"
+    assert "test_pe.py:" in program.source, "the user's line is next to the code generated from it"
 
 
 def chained(graph: LogicalGraph) -> list[str]:
-    """The chains of the plan's only PE, as its source says."""
+    """The chains in the source of the plan's only PE."""
     ((program,),) = compile_plan(make_plan(graph))
     lines = program.source.splitlines()
     return [line.split(":")[0].strip(" #") for line in lines if line.endswith("one by one where that falls back")]

@@ -102,7 +102,7 @@ def test_the_kernel_gives_what_the_function_gives(folder: Path, source: str) -> 
         columns: dict[str, Column] = {
             name: from_values([getattr(ROWS[i], name) for i in rows], kind) for name, kind in Row.tuple_type.attributes
         }
-        # Only what the expression says that it reads: the rest is not even there when it runs.
+        # Only the attributes that the expression reads: the others do not exist when it runs.
         columns = {name: column for name, column in columns.items() if name in reads(found.expr)}
         answers = {name: kernel_values(expr, columns, len(rows)) for name, expr in fields.items()}
         if any(answer is None for answer in answers.values()):

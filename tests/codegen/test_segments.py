@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,15 @@ def inner(plan: Plan) -> list[str]:
     return [name for stage in layout(plan).stages for pe in stage.pes for name in pe.operators[1:]]
 
 
+def with_ports(plan: Plan, names: list[str]) -> Plan:
+    return plan.decide({name: replace(plan.decisions[name], ports=(0,)) for name in names})
+
+
 def check(graph: LogicalGraph, plan: Plan, cuts: list[str]) -> None:
     epochs = cut_all(graph, 17)
     expected = run_reference(graph, epochs)
     assert all(expected.answer.values()), "every sink gets tuples"
-    found = run_local(plan, epochs, cuts=cuts)
+    found = run_local(with_ports(plan, cuts), epochs)
     assert difference(expected, found, plan.graph) is None, cuts
 
 
@@ -98,7 +103,7 @@ def test_segments_in_threads(graph: LogicalGraph, monkeypatch: pytest.MonkeyPatc
 
 
 def test_segments_pass_the_streams_that_are_read_later(graph: LogicalGraph) -> None:
-    stages = compile_plan(make_plan(graph), cuts=["parts", "next"])
+    stages = compile_plan(with_ports(make_plan(graph), ["parts", "next"]))
     source = stages[0][0].source
     assert "def segment_0(pe, turn):" in source
     assert "def segment_1(pe, turn, all):" in source
@@ -107,7 +112,7 @@ def test_segments_pass_the_streams_that_are_read_later(graph: LogicalGraph) -> N
 
 
 def test_a_cut_inside_a_chain_parts_it(graph: LogicalGraph) -> None:
-    whole, parted = (compile_plan(make_plan(graph), cuts)[0][0] for cuts in ([], ["all"]))
+    whole, parted = (compile_plan(with_ports(make_plan(graph), cuts))[0][0] for cuts in ([], ["all"]))
     assert ("small", "all") in whole.brackets
     assert ("small", "all") not in parted.brackets
     assert {("small",), ("all",)} <= set(parted.brackets)

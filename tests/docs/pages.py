@@ -1,7 +1,7 @@
 """The pages of docs/ as tests see them: input files, a prelude, and examples with what they should print.
 
 A page holds, in this order, `<!-- input: FOLDER/FILE -->` before each block that is an input file, `<!-- prelude -->`
-before the code that stands before every example, and then examples: a ```python block, and behind it a ```text block.
+before the code that precedes every example, and then examples: a ```python block, followed by a ```text block.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Example:
-    """A block of code, what the page says that it prints, and where in the page that stands."""
+    """A block of code, its output as shown in the page, and its location in the page."""
 
     name: str
     code: str
@@ -79,8 +79,8 @@ def read_page(name: str) -> Page:
         elif block["language"] == "python":
             output = blocks[number + 1] if number + 1 < len(blocks) else None
             line = text.count("\n", 0, block.start()) + 1
-            assert output is not None, f"{name}:{line}: nothing says what this example prints"
-            assert output["language"] == "text", f"{name}:{line}: nothing says what this example prints"
+            assert output is not None, f"{name}:{line}: the output of this example is missing"
+            assert output["language"] == "text", f"{name}:{line}: the output of this example is missing"
             title = _title(text, block.start())
             taken = sum(e.name.rstrip("0123456789") == title for e in examples)
             called = f"{title}{taken + 1 if taken else ''}"
@@ -89,7 +89,7 @@ def read_page(name: str) -> Page:
 
 
 def _title(text: str, before: int) -> str:
-    """The heading that a block stands under, as a word."""
+    """The heading above a block, as a word."""
     heading = re.findall(r"^#{2,4} (.*)$", text[:before], re.MULTILINE)[-1]
     return re.sub(r"\W+", "_", heading).strip("_").lower()
 
@@ -101,7 +101,7 @@ def headings(text: str) -> Iterator[str]:
 
 
 def graph_of(file: Path) -> LogicalGraph:
-    """The graph of an application, its folders taken as beside its file."""
+    """The graph of an application, with folders relative to its file."""
 
     def placed(operator: Operator) -> Operator:
         if isinstance(operator, Source) and isinstance(operator.endpoint, Files):

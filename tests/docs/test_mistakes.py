@@ -43,7 +43,7 @@ def test_mistake(
     kind = found.partition(":")[0]
     assert kind in ("graph error", "input error", "tuple error")
     if kind != "input error":
-        assert re.search(r"app\.py:\d+\)", found), "it says where"
+        assert re.search(r"app\.py:\d+\)", found), "the error has a location"
 
 
 @pytest.mark.skipif(not UPDATE, reason="writes the messages of the page anew")
@@ -64,5 +64,5 @@ def test_the_table_lists_them_all() -> None:
     assert len(listed) == len(PAGE.examples) >= 20
 
 
-def test_the_prelude_ends_where_the_page_says() -> None:
+def test_the_prelude_ends_where_the_page_shows() -> None:
     assert f"its last line is line {PAGE.prelude.count(chr(10))}" in PAGE.text

@@ -16,7 +16,7 @@ import pytest
 
 import thalweg as tw
 from tests.docs.pages import Example, graph_of, headings, read_page
-from tests.docs.shown import shown
+from tests.docs.sink_text import shown
 from thalweg import window
 from thalweg.endpoints.collect import Collect
 from thalweg.endpoints.feed import Feed
@@ -150,7 +150,7 @@ def _functions(owner: object) -> list[str]:
 NOT_FOR_USERS = {"names", "with_late", "graph"}  # helpers of the language's own modules
 FOLDER = "thalweg.endpoints."
 ENDPOINTS = [n for n in dir(tw) if inspect.isfunction(f := getattr(tw, n)) and f.__module__.startswith(FOLDER)]
-# docs/spark.md and docs/language.md have the examples; what needs nobody else is run by other tests.
+# docs/spark.md and docs/language.md have the examples; those without external services are run by other tests.
 ELSEWHERE = {
     "to_dataframe",
     "start",

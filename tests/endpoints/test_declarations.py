@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import thalweg as tw
+from thalweg import endpoints as package
+from thalweg.endpoints.beacon import Beacon
 from thalweg.endpoints.feed import Feed
+from thalweg.endpoints.iterable import Items
+from thalweg.endpoints.spark_rows import SparkFormat
 from thalweg.errors import InternalError
 from thalweg.ir import endpoints
-from thalweg.ir.endpoints import Endpoint, FedByDriver, FedBySpark, ReadAgain, SinkEndpoint, SinkSite, SourceEndpoint
+from thalweg.ir.completeness import missing_pieces
+from thalweg.ir.endpoints import (
+    Endpoint,
+    FedByDriver,
+    FedBySpark,
+    ReadAgain,
+    SinkEndpoint,
+    SinkSite,
+    SourceEndpoint,
+    any_tuple_type,
+)
+from thalweg.lang import public
 
 LANGUAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
 ENDPOINTS = list(endpoints._known.values())
@@ -27,25 +44,51 @@ def test_a_sink_that_declares_nothing_fails_when_it_is_made() -> None:
             pass
 
     assert failure.value.message == (
-        "the endpoint Hole does not declare call, needs_spark, placed, shows_order, sink_row, target, writer"
+        "the endpoint Hole does not declare "
+        "call, check_sink, folder, needs_spark, placed, shows_order, sink_row, target, writer"
     )
 
 
-@pytest.mark.parametrize("name", ["call", "needs_spark", "placed", "shows_order", "sink_row", "target", "writer"])
-def test_nothing_of_a_sink_may_be_missing(name: str) -> None:
-    """Above all `placed`: without it an unordered stream could be replayed in a different order, unnoticed."""
-    whole = {key: getattr(Feed, key) for key in endpoints.SinkEndpoint.__annotations__ | Endpoint.__annotations__}
-    whole |= {"target": None, "writer": lambda self, site: None}
-    type("Whole", (SinkEndpoint,), whole)
+def declarations(endpoint: type[Endpoint]) -> set[str]:
+    """What a class must define itself, because none of its base classes does."""
+    return set(missing_pieces(type("Base", endpoint.__bases__, {}, abstract=True)))  # type: ignore[call-overload]
+
+
+PARTS = [(endpoint, name) for endpoint in (*ENDPOINTS, Feed) for name in sorted(declarations(endpoint))]
+
+
+@pytest.mark.parametrize(("endpoint", "name"), PARTS, ids=[f"{e.__name__}.{name}" for e, name in PARTS])
+def test_no_endpoint_may_leave_a_declaration_out(endpoint: type[Endpoint], name: str) -> None:
+    """Above all `placed` (an unordered stream would be replayed in a different order) and `interleaved` (explain would
+    call a sharded source cut-invariant): a default would be wrong without a sign of it."""
+    whole = {key: value for key, value in vars(endpoint).items() if key in declarations(endpoint)}
+    type("Whole", endpoint.__bases__, whole | {"call": ""})
     del whole[name]
     with pytest.raises(InternalError, match=rf"the endpoint Part does not declare {name}$"):
-        type("Part", (SinkEndpoint,), whole)
+        type("Part", endpoint.__bases__, whole)
+
+
+def test_every_declaration_without_a_safe_default_is_required() -> None:
+    assert declarations(Feed) == {*endpoints.SinkEndpoint.__annotations__, *"call needs_spark".split()} | {
+        *"target writer folder check_sink".split()
+    }
+    required = "call needs_spark source_row no_sample identity endless row_policy numbered check_source folder".split()
+    beacon = {*required, "interleaved", "skips_unwanted", "at_once", "splits", "reader"}
+    assert declarations(Beacon) == beacon
+    assert declarations(Items) == {*required, "patient", "feed"}
+    assert declarations(SparkFormat) == {*required, "batch_order", "rows"}
+
+
+def test_a_source_is_of_one_of_the_three_kinds() -> None:
+    whole = {name: None for name in declarations(Beacon)} | {"call": ""}
+    with pytest.raises(InternalError, match="the source Odd is not a ReadAgain, FedByDriver or FedBySpark"):
+        type("Odd", (SourceEndpoint,), whole)
 
 
 @pytest.mark.parametrize(
     ("kind", "own"),
     [
-        (ReadAgain, "reader, source_row, splits"),
+        (ReadAgain, "reader, row_policy, skips_unwanted, source_row, splits"),
         (FedByDriver, "feed, .*patient, "),
         (FedBySpark, "batch_order, .*rows, "),
     ],
@@ -62,10 +105,16 @@ def test_a_declaration_of_the_wrong_class_is_not_taken_for_a_source() -> None:
     assert not any(e.call == "" for e in ENDPOINTS), "a loop's end is nothing that users write"
 
 
+def test_no_endpoint_of_the_package_is_left_out_of_the_language() -> None:
+    for module in pkgutil.iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")
+    assert [e for e in endpoints._known.values() if e not in ENDPOINTS] == []
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.__name__)
 def test_the_language_has_a_constructor(endpoint: type[Endpoint]) -> None:
     name = endpoint.call.removeprefix("tw.").partition("(")[0]
-    assert name in dir(tw)
+    assert name in public.__all__
     assert getattr(tw, name).__module__ == endpoint.__module__
 
 
@@ -76,11 +125,11 @@ def rows_of(heading: str) -> list[tuple[str, ...]]:
     return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
 
 
-def test_the_guide_says_of_each_source_what_it_declares() -> None:
+def test_the_guide_lists_the_declarations_of_each_source() -> None:
     assert set(rows_of("Sources")) == {e.source_row for e in SOURCES}
 
 
-def test_the_guide_says_of_each_sink_what_it_declares() -> None:
+def test_the_guide_lists_the_declarations_of_each_sink() -> None:
     assert set(rows_of("Sinks")) == {e.sink_row for e in SINKS}
 
 
@@ -104,8 +153,9 @@ def test_a_writer_is_made_for_a_sink(tmp_path: Path) -> None:
     class Length(SinkEndpoint):
         call = ""
         needs_spark = placed = shows_order = False
-        target = None
+        target = folder = None
         sink_row = ()
+        check_sink = any_tuple_type
 
         def writer(self, site: SinkSite) -> object:
             return Writer()

@@ -139,7 +139,7 @@ def test_every_plan_writes_what_the_reference_gives(path: Path, tmp_path: Path, 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_every_statement(tmp_path: Path, after: bool) -> None:
-    """kill -9 before, or after, each statement that the sink sends, its COMMITs among them; then the run goes on."""
+    """kill -9 before, or after, each statement that the sink sends, including its COMMITs; then the run resumes."""
     for number in count(1):
         path, checkpoint = tmp_path / f"{number}.db", tmp_path / f"{number}"
         app = app_of(path, 2 * PER_EPOCH)
@@ -267,7 +267,7 @@ def write_all(path: Path, kind: AttributeType, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
-def test_every_type_is_stored_as_the_guide_says(path: Path, kind: AttributeType) -> None:
+def test_every_type_is_stored_as_documented(path: Path, kind: AttributeType) -> None:
     values = [v for v in VALUES[kind] if kind != DATETIME or fits(v)]
     write_all(path, kind, values)
     found = [v for (v,) in query(path, "SELECT v FROM t ORDER BY rowid")]
@@ -324,7 +324,7 @@ def test_affinities_are_those_of_sqlite(declared: str, expected: str) -> None:
 # Tables
 
 
-def test_a_table_of_another_run(path: Path, tmp_path: Path) -> None:
+def test_a_table_of_a_different_run(path: Path, tmp_path: Path) -> None:
     run(app_of(path, 30), tmp_path / "first")
     with pytest.raises(CheckpointError, match="another run of Thalweg wrote to the table items") as failure:
         run(app_of(path, 20))
@@ -564,7 +564,7 @@ def test_a_reader_sees_whole_epochs(path: Path) -> None:
 
 
 def test_a_lock_that_is_released(path: Path, tmp_path: Path) -> None:
-    """Another program holds the database for a while: the run waits, says so once, and goes on."""
+    """Another program holds the database for a while: the run waits, warns once, and continues."""
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     released = threading.Timer(1.5, lambda: other.execute("ROLLBACK"))
 

@@ -19,7 +19,7 @@ def test_it_replaces_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     file, older = tmp_path / "classes-2.jsa", tmp_path / "classes-1.jsa"
     older.touch()
     with archiving(file) as options:
-        monkeypatch.setattr(archive, "_ended_well", lambda: bool(written(options).write_text("classes")))
+        monkeypatch.setattr(archive, "_exited_normally", lambda: bool(written(options).write_text("classes")))
         assert not file.exists()
     assert [f.name for f in tmp_path.iterdir()] == ["classes-2.jsa"]
     assert file.read_text() == "classes"
@@ -28,7 +28,7 @@ def test_it_replaces_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("half", [False, True])
 def test_a_java_that_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bool) -> None:
     """Or that dies over it."""
-    monkeypatch.setattr(archive, "_ended_well", lambda: not half)
+    monkeypatch.setattr(archive, "_exited_normally", lambda: not half)
     (tmp_path / "classes-1.jsa").touch()
     with archiving(tmp_path / "classes-2.jsa") as options:
         if half:

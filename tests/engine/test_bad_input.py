@@ -106,7 +106,7 @@ def test_bad_values_of_other_types(tmp_path: Path) -> None:
         assert letters(result)[1][0].startswith(f"line {first + 2}: when: expected datetime | None, found 'yesterday'")
 
 
-def test_text_that_is_no_text(tmp_path: Path) -> None:
+def test_text_that_cannot_be_decoded(tmp_path: Path) -> None:
     result = read(tmp_path, "a.csv", b"i,x,s,b\n1,1.0,\xff,true\n" + csv_line(ROW).encode())
     assert result.tuples("kept") == [ROW]
     assert [(text, row) for _, text, row in letters(result)] == [("1,1.0,�,true", 0)]
@@ -142,7 +142,7 @@ def test_parts_of_a_parquet_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_skip_counts_and_says_so(tmp_path: Path) -> None:
+def test_skip_counts_and_reports(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text(f"i,x,s,b\n{csv_line(ROW)}\n1,2\n{csv_line(ROW)}\n3,4\n")
     (tmp_path / "app.py").write_text(
@@ -174,7 +174,7 @@ def test_fail_stops_with_file_and_reason(tmp_path: Path, format: str) -> None:
         assert (skipped.tuples("kept"), skipped.left_out) == ([ROW, ROW], {"good": 1}), make(ROW)
 
 
-def test_a_disk_that_fails_is_no_bad_record(tmp_path: Path) -> None:
+def test_a_failing_disk_is_not_a_bad_record(tmp_path: Path) -> None:
     """What may be read tomorrow must not be left out today: here a folder has the name of a file."""
     for format in ("csv", "jsonl", "parquet", "arrow"):
         folder = tmp_path / format
@@ -184,8 +184,8 @@ def test_a_disk_that_fails_is_no_bad_record(tmp_path: Path) -> None:
         assert "directory" in str(failure.value.found)
 
 
-def test_another_policy_at_a_restart(tmp_path: Path) -> None:
-    """A repaired program goes on: from fail to skip; and where rows were counted otherwise, it says so."""
+def test_a_different_policy_at_a_restart(tmp_path: Path) -> None:
+    """A fixed program resumes, from fail to skip; if rows were counted differently before, it is rejected."""
 
     def stop(report: EpochReport) -> None:
         raise Stop
@@ -225,7 +225,7 @@ def test_mistakes(tmp_path: Path) -> None:
         app.graph()
 
 
-def test_every_row_is_judged_also_of_what_nobody_wants(tmp_path: Path) -> None:
+def test_every_row_is_validated_even_if_it_is_filtered_out(tmp_path: Path) -> None:
     """Neither dead attributes nor a filter's unwanted row groups are left unread, as they are without the policy."""
     columns = {"i": [1, 2, 3, 4], "x": [0.5, None, 0.5, None], "s": ["a"] * 4, "b": [True] * 4}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=2)

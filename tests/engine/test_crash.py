@@ -53,17 +53,17 @@ def finished(child: int) -> bool:
 
 def die_at_write(number: int, *, half: bool) -> None:
     """Patch this process to die before its write of that number, or when half of it is on the disk."""
-    write_beside, numbers = storage._write_beside, count(1)
+    write_part, numbers = storage._write_part, count(1)
 
     def dying(file: Path, data: bytes, *, durable: bool) -> Path:
         if next(numbers) < number:
-            return write_beside(file, data, durable=durable)
+            return write_part(file, data, durable=durable)
         if half:
-            write_beside(file, data[: len(data) // 2], durable=durable)
+            write_part(file, data[: len(data) // 2], durable=durable)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
-    storage._write_beside = dying
+    storage._write_part = dying
 
 
 def dying_run(small: Small, number: int, *, half: bool) -> None:
@@ -79,7 +79,7 @@ def test_killed_at_every_write(expected: dict[str, bytes], tmp_path: Path) -> No
             if finished(in_child(lambda: dying_run(small, number, half=half))):
                 break
             kills += 1
-            if not (small.checkpoint / "ended").exists():  # else the last write was behind the end
+            if not (small.checkpoint / "ended").exists():  # otherwise the last write was after the end
                 assert finished(in_child(small.run))
             assert small.output() == expected, f"killed at write {number}, half of it written: {half}"
             assert (small.checkpoint / "ended").exists()

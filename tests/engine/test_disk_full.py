@@ -1,4 +1,4 @@
-"""A disk that is full, on a real small file system: the run stops with the folder's name, and goes on with room."""
+"""A full disk, on a real small file system: the run stops, names the folder, and can be resumed with more space."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Item(tw.Tuple):
 
 
 def test_a_spool_that_does_not_fit(tmp_path: Path) -> None:
-    """What a thread of the driver stores beside the epochs."""
+    """Files that a driver thread writes in parallel to the epochs."""
     app = tw.App("spooled")
     items = [{"i": i, "s": f"{random.Random(i).random()}" * 10} for i in range(3000)]
     app.source(tw.iterable(items), Item, name="items").sink(tw.collect(), name="out")
@@ -101,7 +101,7 @@ def test_a_spool_that_does_not_fit(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
-    """Other refusals of the disk read the same: here a file stands where a folder should."""
+    """Other disk errors are reported in the same way: here there is a file in place of a folder."""
     (tmp_path / "state").write_text("")
     app = tw.App("refused")
     app.source(tw.beacon(lambda i: {"i": i, "s": ""}, count=1), Item).sink(tw.none())

@@ -93,7 +93,7 @@ def test_a_replay_leaves_the_files_that_it_finds(tmp_path: Path, format: str) ->
     }
 
 
-def test_another_type_is_refused() -> None:
+def test_a_different_type_is_refused() -> None:
     tw.run(exporting(), engine="local")
 
     class Other(tw.Tuple):

@@ -143,13 +143,13 @@ RAISES = 'raise LookupError("no quotient")'
     ],
     ids=["map", "filter", "flat_map", "split", "punctor", "custom"],
 )
-def test_the_line_that_raised_is_told(tmp_path: Path, build: Any) -> None:
+def test_the_line_that_raised_is_reported(tmp_path: Path, build: Any) -> None:
     error, _ = failure(tmp_path, lambda s: build(s).sink(tw.collect()))
     assert error.at == line_of(RAISES, "checked")
     assert f"\n  at: {error.at}\n" in str(error)
 
 
-def test_of_a_function_that_calls_a_library_the_users_line_is_told(tmp_path: Path) -> None:
+def test_of_a_function_that_calls_a_library_the_users_line_is_reported(tmp_path: Path) -> None:
     build: Build = lambda s: s.map(parsed, Number, name="m").sink(tw.collect())
     error, _ = failure(tmp_path, build)
     assert error.message.startswith("JSONDecodeError: ")
@@ -211,7 +211,7 @@ def test_of_two_branches_the_first_declared_fails_first(tmp_path: Path, names: t
     assert failure(tmp_path, build)[0].operator == names[0]
 
 
-def test_depth_first_behind_a_flat_map(tmp_path: Path) -> None:
+def test_depth_first_after_a_flat_map(tmp_path: Path) -> None:
     """For one tuple the reference visits the first branch to its end, also where order keys are longer there."""
 
     def build(s: tw.Stream) -> None:
@@ -233,7 +233,7 @@ def test_depth_first_before_a_flat_map(tmp_path: Path) -> None:
     assert error.operator == "first"
 
 
-def test_depth_first_where_branches_meet_behind_the_other(tmp_path: Path) -> None:
+def test_depth_first_where_branches_meet_after_the_other(tmp_path: Path) -> None:
     """The first branch is itself a diamond: its order keys carry an index that the second branch has not."""
 
     def build(s: tw.Stream) -> None:

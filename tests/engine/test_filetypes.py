@@ -109,7 +109,7 @@ def as_table(rows: list[tuple[Any, ...]], tuple_type: TupleType) -> pa.Table:
 
 
 def same_values(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
-    """The same but for the digits of Decimals, of which Parquet writes 18 behind the point."""
+    """The same but for the digits of Decimals, of which Parquet stores 18 after the decimal point."""
 
     def normal(value: Any) -> Any:
         if isinstance(value, Decimal):
@@ -345,8 +345,8 @@ def test_json_names_the_part_that_does_not_fit(tmp_path: Path, line: str, expect
     assert (error.expected, error.found) == (expected, found)
 
 
-@pytest.mark.parametrize(("content", "found"), [('{"d": 1', "line 1: "), ('{"d": 1}\n[1]', "line 2 is no object")])
-def test_lines_that_are_no_objects(tmp_path: Path, content: str, found: str) -> None:
+@pytest.mark.parametrize(("content", "found"), [('{"d": 1', "line 1: "), ('{"d": 1}\n[1]', "line 2 is not an object")])
+def test_lines_that_are_not_objects(tmp_path: Path, content: str, found: str) -> None:
     (tmp_path / "a.jsonl").write_text(content)
     with pytest.raises(InputError, match="cannot be read as jsonl") as caught:
         read_again(tmp_path, Money, "jsonl")

@@ -22,7 +22,7 @@ class Number(tw.Tuple):
 
 
 def block(stream: tw.Stream, by: str, name: str) -> tw.Stream:
-    """All it has to say, it says at the end."""
+    """Emits all its output at the end."""
     whole = window.tumbling(count=100, by=by)
     return stream.aggregate(whole, name=name, j=agg.last("j"), k=agg.last("k"), n=agg.sum("n"))
 

@@ -62,7 +62,7 @@ def test_one_key_and_unknown_names(small: Small) -> None:
 
 
 def test_no_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no checkpoint of Thalweg"):
+    with pytest.raises(CheckpointError, match="is not a Thalweg checkpoint"):
         inspect_checkpoint(tmp_path)
 
 
@@ -133,7 +133,7 @@ def test_an_unknown_form_is_counted_in_bytes_only() -> None:
     assert part.keys() is None
 
 
-def test_another_version_is_refused() -> None:
+def test_a_different_version_is_refused() -> None:
     data = bucket().replace(b'"version": 2', b'"version": 9')
     with pytest.raises(CheckpointError, match="written by a different version"):
         describe_bucket(data)
@@ -157,17 +157,17 @@ def run_with(small: Small, use: tuple[str, str], factor: str) -> None:
     run_local(make_plan(graph, degree=2), options, stop_after(1) if factor == "1" else lambda report: None)
 
 
-def test_a_restart_with_another_value(small: Small) -> None:
+def test_a_restart_with_a_different_value(small: Small) -> None:
     """Refused where state was made with it; elsewhere it is another program from now on, and said so."""
     with pytest.raises(Stop):
         run_with(small, IN_STATE, "1")
     assert inspect_checkpoint(small.checkpoint).manifest.params == {"factor": "1.0"}
-    with pytest.raises(CheckpointError, match="the state of vwap has another meaning now"):
+    with pytest.raises(CheckpointError, match="the state of vwap now has a different meaning"):
         run_with(small, IN_STATE, "2")
 
 
 @pytest.mark.slow
-def test_a_restart_with_another_value_outside_of_state(small: Small) -> None:
+def test_a_restart_with_a_different_value_outside_of_state(small: Small) -> None:
     with pytest.raises(Stop):
         run_with(small, IN_FILTER, "1")
     expected = r"parameter factor was 1\.0 at the first start and is 2\.0 from this start on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
 from thalweg.codegen.pe_module import compile_plan
-from thalweg.engine.core.pe_pool import LivingPEs
+from thalweg.engine.core.pe_pool import PEPool
 from thalweg.engine.local.parallel import ParallelEngine
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.spark import worker_pes
@@ -21,7 +22,7 @@ from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
 
@@ -123,7 +124,7 @@ def test_a_pe_holds_nothing_of_its_frames() -> None:
 
 
 def test_channels_of_a_worker_share_what_setup_made(said: list[str]) -> None:
-    pes, program = LivingPEs(), program_of(planned(2))
+    pes, program = PEPool(), program_of(planned(2))
     stores = [Store(), Store()]
     for channel, store in enumerate(stores):
         pes.of(program, channel).open_state(store)
@@ -134,7 +135,7 @@ def test_channels_of_a_worker_share_what_setup_made(said: list[str]) -> None:
 
 def test_a_new_start_replaces_a_pe_and_closes_it(said: list[str]) -> None:
     """Workers may live on into the next start, whose `setup` may do something else."""
-    pes, plan = LivingPEs(), planned()
+    pes, plan = PEPool(), planned()
     first, second = program_of(plan), program_of(plan)
     assert first.fingerprint == second.fingerprint
     old = pes.of(first, 0)
@@ -147,10 +148,10 @@ def test_a_new_start_replaces_a_pe_and_closes_it(said: list[str]) -> None:
     assert said == ["setup", "close", "setup"]
 
 
-def test_another_program_replaces_a_pe_and_closes_it(said: list[str]) -> None:
-    pes, plan = LivingPEs(), planned()
+def test_a_different_program_replaces_a_pe_and_closes_it(said: list[str]) -> None:
+    pes, plan = PEPool(), planned()
     pes.of(program_of(plan), 0).open_state(Store())
-    cut = compile_plan(plan, cuts=["sums"])[1][0]
+    cut = compile_plan(plan.decide({"sums": replace(plan.decisions["sums"], ports=(0,))}))[1][0]
     assert len(pes.of(cut, 0).segments) == 2
     assert said == ["setup", "close"]
 

@@ -1,4 +1,4 @@
-"""Migration of whole checkpoints on the local engine: what goes on, what is refused, and kill -9 at every step."""
+"""Migration of checkpoints on the local engine: what resumes, what is refused, and kill -9 at every step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from thalweg.engine.core.run import RunOptions
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.state import carry_over as carried
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, read_manifest
-from thalweg.engine.state.migrate import Change, agreed_times, migrate
+from thalweg.engine.state.migrate import agreed_times, migrate
 from thalweg.engine.state.stored_state import StoredState
 from thalweg.engine.storage import small_files as storage
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.migration_marks import MIGRATING
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, PlanError
 from thalweg.optimize.passes import make_plan
+from thalweg.optimize.request import PlanRequest
 
 pytestmark = pytest.mark.slow
 
@@ -50,17 +51,17 @@ def stopped(small: Small, epoch: int = 2) -> None:
         small.run(watch=stop_after(epoch))
 
 
-def moved_to(small: Small, name: str, change: Change) -> Small:
+def moved_to(small: Small, name: str, change: PlanRequest) -> Small:
     migrate(small.checkpoint, small.folder / name, change)
     return Small(small.folder, small.folder / name)
 
 
-def test_up_down_and_another_fusion(small: Small, expected: dict[str, bytes]) -> None:
+def test_up_down_and_a_different_fusion(small: Small, expected: dict[str, bytes]) -> None:
     """2 channels, then 5 with one PE per operator, then 1; an epoch that was logged and not committed is run once."""
     stopped(small, 0)
     log = Checkpoint(small.checkpoint).log
     assert EpochCutter(small.graph().sources, log, PER_EPOCH).next_epoch(closing=True) is not None
-    wide = moved_to(small, "wide", Change(5, 7))
+    wide = moved_to(small, "wide", PlanRequest(degree=5, buckets=7))
     assert read_manifest(wide.checkpoint).first_epoch == 1
     assert len(wide.log()) == 2
     assert read_manifest(wide.checkpoint).stages is None
@@ -69,7 +70,7 @@ def test_up_down_and_another_fusion(small: Small, expected: dict[str, bytes]) ->
     with pytest.raises(Stop):
         run_plan(plan, "local", options, stop_after(3))
     assert read_manifest(wide.checkpoint).stages == (("vwap",), ("bargains.join",))
-    narrow = moved_to(wide, "narrow", Change(1))
+    narrow = moved_to(wide, "narrow", PlanRequest(degree=1))
     narrow.run(degree=1)
     assert narrow.output() == expected
     assert [report.epoch for report in Checkpoint(narrow.checkpoint).reports(0)] == list(range(7))
@@ -80,7 +81,7 @@ def test_up_down_and_another_fusion(small: Small, expected: dict[str, bytes]) ->
 def test_the_state_is_the_same(small: Small) -> None:
     stopped(small)
     before = inspect_checkpoint(small.checkpoint)
-    wide = moved_to(small, "wide", Change(3, 8))
+    wide = moved_to(small, "wide", PlanRequest(degree=3, buckets=8))
     found = inspect_checkpoint(wide.checkpoint)
     assert (found.epochs_done, found.epochs_logged, found.tuples) == (3, 3, before.tuples)
     for state in before.operators:
@@ -102,30 +103,30 @@ def test_all_kinds_of_state(tmp_path: Path) -> None:
         mixed.run(places[0], degree=2, watch=stop_after(2))
     said = thalweg("migrate", str(places[0]), str(places[1]), "--degree", "4", "--buckets", "6")
     assert said.returncode == 0, said.stderr
-    assert f"go on with: thalweg run APP --checkpoint {places[1]} --engine local --degree 4 --buckets 6" in said.stdout
+    assert f"resume with: thalweg run APP --checkpoint {places[1]} --engine local --degree 4 --buckets 6" in said.stdout
     with pytest.raises(Stop):
         mixed.run(places[1], degree=4, buckets=6, fuse="none", watch=stop_after(3))
-    migrate(places[1], places[2], Change(3))
-    migrate(places[2], places[3], Change(1))  # nothing was run in between: a seed of a seed
+    migrate(places[1], places[2], PlanRequest(degree=3))
+    migrate(places[2], places[3], PlanRequest(degree=1))  # nothing was run in between: a seed of a seed
     mixed.run(places[3], degree=1)
     assert results(places[3]) == wanted
     spooled = [c.path for e in Checkpoint(places[3]).log for c in e.chunks if c.source == "numbers"]
     assert all(Path(path).is_relative_to(places[3]) for path in spooled)
 
 
-def test_the_old_checkpoint_is_kept_and_cannot_go_on(small: Small) -> None:
+def test_the_old_checkpoint_is_kept_and_cannot_be_resumed(small: Small) -> None:
     stopped(small)
     before = contents(small.checkpoint)
-    wide = moved_to(small, "wide", Change(3))
+    wide = moved_to(small, "wide", PlanRequest(degree=3))
     assert {n: d for n, d in contents(small.checkpoint).items() if not n.endswith("migrated.json")} == before
-    for again in (small.run, lambda: migrate(small.checkpoint, small.folder / "third", Change(4))):
+    for again in (small.run, lambda: migrate(small.checkpoint, small.folder / "third", PlanRequest(degree=4))):
         with pytest.raises(CheckpointError, match="was migrated to") as refusal:
             again()
         assert str(wide.checkpoint) in str(refusal.value.hint)
     assert not (small.folder / "third").exists()
     said = CliRunner().invoke(cli, ["state", str(small.checkpoint)])
     assert f"migrated to {wide.checkpoint}" in said.stdout
-    assert "it can go on" in CliRunner().invoke(cli, ["state", str(wide.checkpoint)]).stdout
+    assert "can be resumed" in CliRunner().invoke(cli, ["state", str(wide.checkpoint)]).stdout
 
 
 def test_the_hint_of_a_changed_degree_names_the_command(small: Small) -> None:
@@ -133,7 +134,7 @@ def test_the_hint_of_a_changed_degree_names_the_command(small: Small) -> None:
     with pytest.raises(CheckpointError) as refusal:
         small.run(degree=3)
     assert "thalweg migrate CHECKPOINT NEW --degree 3" in str(refusal.value)
-    wide = moved_to(small, "wide", Change(3))
+    wide = moved_to(small, "wide", PlanRequest(degree=3))
     with pytest.raises(CheckpointError, match="the degree of vwap") as refusal:
         wide.run(degree=2)
     assert refusal.value.expected == "3"
@@ -144,30 +145,30 @@ def test_the_hint_of_a_changed_degree_names_the_command(small: Small) -> None:
 
 
 def test_refusals(small: Small, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no checkpoint of Thalweg"):
-        migrate(tmp_path / "nothing", tmp_path / "new", Change(3))
+    with pytest.raises(CheckpointError, match="is not a Thalweg checkpoint"):
+        migrate(tmp_path / "nothing", tmp_path / "new", PlanRequest(degree=3))
     assert not (tmp_path / "nothing").exists()
     stopped(small)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("years of work")
     with pytest.raises(CheckpointError, match="is not empty"):
-        migrate(small.checkpoint, tmp_path / "full", Change(3))
+        migrate(small.checkpoint, tmp_path / "full", PlanRequest(degree=3))
     assert (tmp_path / "full" / "thesis.tex").read_text() == "years of work"
     for wrong in (small.checkpoint, small.checkpoint / "inside", small.checkpoint.parent):
-        with pytest.raises(CheckpointError, match="a folder of its own"):
-            migrate(small.checkpoint, wrong, Change(3))
-    with pytest.raises(CheckpointError, match="a channel needs a bucket"):
-        migrate(small.checkpoint, tmp_path / "new", Change(3, 2))
+        with pytest.raises(CheckpointError, match="in a separate folder"):
+            migrate(small.checkpoint, wrong, PlanRequest(degree=3))
+    with pytest.raises(PlanError, match="fewer buckets than channels"):
+        migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree=3, buckets=2))
     with (small.checkpoint / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CheckpointError, match="another process is working on"):
-            migrate(small.checkpoint, tmp_path / "new", Change(3))
+            migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree=3))
     small.run()
     with pytest.raises(CheckpointError, match="has ended"):
-        migrate(small.checkpoint, tmp_path / "new", Change(3))
+        migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree=3))
     (small.checkpoint / "ended").unlink()  # killed between the final epoch's commit and the mark
     with pytest.raises(CheckpointError, match="has ended"):
-        migrate(small.checkpoint, tmp_path / "new", Change(3))
+        migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree=3))
 
 
 def test_channels_must_agree_on_the_event_time(small: Small) -> None:
@@ -215,7 +216,7 @@ def die_at_step(number: int) -> None:
 
         setattr(owner, name, dying)
 
-    patch(storage, "_write_beside")
+    patch(storage, "_write_part")
     patch(carried, "_carry")
     patch(Path, "replace")
     patch(Path, "unlink")
@@ -223,7 +224,7 @@ def die_at_step(number: int) -> None:
 
 def dying_migration(small: Small, new: Path, number: int) -> None:
     die_at_step(number)
-    migrate(small.checkpoint, new, Change(3))
+    migrate(small.checkpoint, new, PlanRequest(degree=3))
 
 
 def startable(small: Small, degree: int) -> bool:
@@ -234,7 +235,7 @@ def startable(small: Small, degree: int) -> bool:
     try:
         checkpoint.open(make_manifest(make_plan(small.graph(), degree=degree), "local", ()))
     except CheckpointError as error:
-        if "was migrated to" in str(error) or "did not come to its end" in str(error):
+        if "was migrated to" in str(error) or "did not finish" in str(error):
             return False
         raise
     finally:
@@ -258,7 +259,7 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
             small.run()
             assert small.output() == expected, f"killed at step {number}"
         elif which == ["old"]:
-            migrate(small.checkpoint, new.checkpoint, Change(3))
+            migrate(small.checkpoint, new.checkpoint, PlanRequest(degree=3))
         if which == ["new"] or number % 4 == 2:
             new.run(degree=3)
             assert new.output() == expected, f"killed at step {number}"

@@ -141,7 +141,7 @@ class Configured(tw.Operator):
 
 @pytest.mark.parametrize("by", ["k", None])
 def test_every_start_sets_up_for_itself(monkeypatch: pytest.MonkeyPatch, by: str | None) -> None:
-    """Spark's workers live on, and nobody tells them that a run was paused."""
+    """Spark's workers stay alive, and they are not notified that a run was paused."""
     app = tw.App("users")
     numbers = app.source(tw.beacon(lambda i: {"k": "ab"[i % 2], "i": i}, count=3), Number, name="numbers")
     numbers.custom(Configured(), Number, by=by, name="code").sink(tw.collect(), name="out")
@@ -164,7 +164,7 @@ def test_settings_follow_the_program_and_state_stays(tmp_path: Path) -> None:
     assert run(Total(100), tmp_path / "checkpoint")[6:] == [606, 709, 1406, 1609, 2406, 2709]
 
 
-def test_another_version_needs_an_upgrade(tmp_path: Path) -> None:
+def test_a_different_version_needs_an_upgrade(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(Total(1), tmp_path / "checkpoint", stop_after_two)
     with pytest.raises(CheckpointError) as caught:

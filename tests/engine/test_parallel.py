@@ -90,11 +90,11 @@ def answer(engine: LocalEngine, per_epoch: int = 1000) -> list[tuple[Any, ...]]:
 
 
 def test_a_tuple_that_kills_its_worker(tmp_path: Path) -> None:
-    """By leaving, and by a signal; each on the same checkpoint, behind the one before. Then it goes on."""
+    """By exiting and by a signal, one after the other on the same checkpoint. Then the run resumes."""
     small = Small.make(tmp_path / "small")
     for poison, found in (
-        ("os._exit(3)", "exit code 3, in pe "),
-        ("os.kill(os.getpid(), 9)", "killed by signal 9, in pe "),
+        ("os._exit(3)", "exit code 3, in PE "),
+        ("os.kill(os.getpid(), 9)", "killed by signal 9, in PE "),
     ):
         change = (FUNCTION, POISONED.replace("POISON", poison))
         options = RunOptions(small.checkpoint, max_tuples_per_epoch=PER_EPOCH)
@@ -132,7 +132,7 @@ tw.run(app, engine="local", degree=2)  # and no `if __name__ == "__main__"`
 
 
 def test_workers_end_with_their_driver(tmp_path: Path) -> None:
-    """However it ends. They never run the script that started them: it asks nobody whether it is the main one."""
+    """However it ends. They never run the script that started them, although it has no `__main__` guard."""
     (tmp_path / "script.py").write_text(SCRIPT)
     driver = subprocess.Popen([sys.executable, str(tmp_path / "script.py")], stdout=subprocess.PIPE, text=True)
     assert driver.stdout is not None
@@ -143,8 +143,8 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     wait_for(lambda: not _is_alive(worker))
 
 
-def test_a_signal_at_a_bad_moment_is_heard(tmp_path: Path) -> None:
-    """Just before the driver waits for its workers. So is an interrupt that is no signal: it ends no wait at all."""
+def test_a_signal_at_a_bad_moment_is_handled(tmp_path: Path) -> None:
+    """Just before the driver waits for its workers. So is an interrupt without a signal, which ends no wait."""
     interrupting = f"""
 import _thread, pathlib, threading
 
@@ -239,7 +239,7 @@ def test_a_pool_leaves_no_semaphores_to_its_threads(end: str) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """One that nobody has waited for yet is a zombie: it has ended."""
+    """A process that has ended but was not waited for is a zombie: it counts as ended."""
     try:
         os.kill(pid, 0)
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
@@ -277,14 +277,14 @@ class Total(tw.Operator):
 
 class Unable(Total):
     def setup(self) -> None:
-        raise ConnectionRefusedError("nobody answers")
+        raise ConnectionRefusedError("connection refused")
 
 
-def test_errors_that_are_no_tuples(pool: Pool, tmp_path: Path) -> None:
+def test_errors_that_no_tuple_caused(pool: Pool, tmp_path: Path) -> None:
     """A resource that cannot be made is raised as what it is; a file that is gone names itself."""
     app, made = numbers(10)
     made.custom(Unable(), Number, by="k", name="total").sink(tw.collect(), name="out")
-    with pytest.raises(ConnectionRefusedError, match="nobody answers") as error:
+    with pytest.raises(ConnectionRefusedError, match="connection refused") as error:
         answer(ParallelEngine(make_plan(app.graph(), degree=2), workers=pool))
     assert any("in setup" in told for told in error.value.__notes__), "where it was raised"
     small = Small.make(tmp_path / "small", files=2)
@@ -292,7 +292,7 @@ def test_errors_that_are_no_tuples(pool: Pool, tmp_path: Path) -> None:
     epochs = cut_all(plan.graph, 1000)
     (small.folder / "ticks" / "000.parquet").unlink()
     (small.folder / "ticks" / "001.parquet").unlink()
-    with pytest.raises(InputError, match=r"000\.parquet has vanished"):
+    with pytest.raises(InputError, match=r"000\.parquet disappeared"):
         list(ParallelEngine(plan, workers=pool, options=ParallelOptions(block_rows=5)).run_log(epochs))
 
 
@@ -319,7 +319,7 @@ def test_a_pool_takes_one_plan_after_the_other(pool: Pool) -> None:
 
 @pytest.mark.parametrize("keep", [lambda t: False, lambda t: t.n % 97 == 0, lambda t: t.k == 1, lambda t: t.n < 3])
 @pytest.mark.parametrize("window", [1, 3])
-def test_channels_that_drop_all_hold_nobody_up(keep: Any, window: int) -> None:
+def test_channels_that_drop_all_delay_no_other(keep: Any, window: int) -> None:
     expected = answer(LocalEngine(make_plan(summed(300, keep))))
     for seed in range(5):
         workers = Interleaved(seed)

@@ -1,4 +1,4 @@
-"""Error policies of operators whose own work can fail on a tuple: the same answer under any plan, the rest goes on."""
+"""Error policies of operators that can fail on a tuple: the same answer under any plan, without losing other tuples."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_best_of_windows() -> None:
 
 
 @pytest.mark.parametrize(("function", "into", "by", "lost"), [(dated, Dated, "when", [2, 5]), (exact, Exact, "d", [2])])
-def test_a_sort_with_a_buffer_goes_on_without_what_cannot_be_compared(
+def test_a_sort_with_a_buffer_continues_without_incomparable_tuples(
     function: Any, into: type[tw.Tuple], by: str, lost: list[int]
 ) -> None:
     found = answer(lambda s: s.map(function, into).sort(by, buffer=10, on_error="dead_letter"))
@@ -116,7 +116,7 @@ def test_a_sort_with_a_buffer_goes_on_without_what_cannot_be_compared(
     assert len(found["letters"]) == len(lost)
 
 
-def test_a_merge_goes_on_without_what_cannot_be_compared() -> None:
+def test_a_merge_continues_without_incomparable_tuples() -> None:
     def build(s: tw.Stream) -> tw.Stream:
         even, odd = s.map(lambda t: {"n": t.n, "d": Decimal("NaN") if t.n == 2 else Decimal(t.n)}, Exact).split(
             lambda t: t.n % 2, 2

@@ -68,7 +68,7 @@ values = st.tuples(
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(PREDICATES)), st.lists(values, min_size=1, max_size=6))
-def test_bounds_never_rule_out_a_tuple_that_is_there(name: str, group: list[tuple[int, float, str]]) -> None:
+def test_bounds_never_rule_out_an_existing_tuple(name: str, group: list[tuple[int, float, str]]) -> None:
     expr = predicate(name)
     if expr is None:
         assert name == "computed"  # its sum could overflow: such a frame goes the row path
@@ -121,7 +121,7 @@ def test_only_wanted_row_groups_are_read(tmp_path: Path, groups_read: list[int])
     assert [t[0] for t in result.tuples("s0")] == [0, 1, 2]
     assert [t[0] for t in result.tuples("s1")] == [17]
     assert sorted(set(groups_read)) == [0, 4]
-    assert result.tuples_in == 20  # they were taken, though nobody looked at them
+    assert result.tuples_in == 20  # they were taken, although no operator reads them
 
 
 def test_groups_that_are_left_out_are_counted(tmp_path: Path, groups_read: list[int]) -> None:
@@ -144,7 +144,7 @@ def test_groups_that_are_left_out_are_counted(tmp_path: Path, groups_read: list[
     assert sorted(set(groups_read)) == [0, 1]
 
 
-def test_somebody_who_wants_all_gets_all(tmp_path: Path, groups_read: list[int]) -> None:
+def test_a_consumer_of_all_tuples_gets_all(tmp_path: Path, groups_read: list[int]) -> None:
     write(tmp_path / "rows", list(range(20)), group=4)
     everything = tw.App("all")
     rows = everything.source(tw.files(tmp_path / "rows", format="parquet"), Row)
@@ -169,7 +169,7 @@ def test_positions_stay_where_they_were(tmp_path: Path) -> None:
     assert drawn(lambda t: t.n < 10) == drawn(lambda t: (t.n * 1) // 1 < 10)
 
 
-def test_a_bad_row_is_found_in_a_group_that_nobody_wants(tmp_path: Path) -> None:
+def test_a_bad_row_is_found_in_an_unwanted_group(tmp_path: Path) -> None:
     write(tmp_path / "rows", [1, 2, 3, 4, None, 6], group=3)
     with pytest.raises(InputError, match="attribute n does not fit"):
         tw.run(app_over(tmp_path / "rows", lambda t: t.n < 3), engine="local")
@@ -185,4 +185,4 @@ def test_which_filters_are_pushed() -> None:
     assert found(lambda rows: rows.filter(lambda t: t.n < 3).sink(tw.none()))
     assert not found(lambda rows: rows.filter(lambda t: 7 // t.n < 3).sink(tw.none()))  # may raise
     assert not found(lambda rows: rows.filter(lambda t: t.n * t.n < 3).sink(tw.none()))  # may overflow
-    assert not found(lambda rows: rows.filter(lambda t: eval(t.s)).sink(tw.none()))  # nobody knows
+    assert not found(lambda rows: rows.filter(lambda t: eval(t.s)).sink(tw.none()))  # it cannot be analyzed

@@ -36,9 +36,9 @@ STATELESS_CODE = ("q.vwap > q.price", "q.price < q.vwap and q.volume >= 0")
 REFUSALS: dict[str, tuple[str, tuple[Change, ...], dict[str, object]]] = {
     "degree": ("the degree of vwap, which has state, changed", (), {"degree": 3}),
     "stages": ("the stateful stages changed", (), {"fuse": "none"}),
-    "window": ("the state of vwap has another meaning now", (OTHER_WINDOW,), {}),
-    "fold": ("the state of vwap has another meaning now", (OTHER_FOLD,), {}),
-    "app": ("this checkpoint belongs to another application", (OTHER_NAME,), {}),
+    "window": ("the state of vwap now has a different meaning", (OTHER_WINDOW,), {}),
+    "fold": ("the state of vwap now has a different meaning", (OTHER_FOLD,), {}),
+    "app": ("this checkpoint belongs to a different application", (OTHER_NAME,), {}),
     "source": (
         "the sources changed",
         (OTHER_SOURCE, ('HERE / "ticks"), Tick)', 'HERE / "ticks"), tuple_type=Tick)')),
@@ -88,11 +88,11 @@ def test_a_failure_is_kept_until_a_start_fits(small: Small) -> None:
     assert Checkpoint(small.checkpoint).failure() is None
 
 
-def test_another_engine_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+def test_a_different_engine_is_refused(small: Small, expected: dict[str, bytes]) -> None:
     before = stopped(small)
     plan = make_plan(small.graph(), degree=2)
     checkpoint = Checkpoint(small.checkpoint)
-    with pytest.raises(CheckpointError, match="belongs to another engine") as refusal:
+    with pytest.raises(CheckpointError, match="belongs to a different engine") as refusal:
         checkpoint.open(make_manifest(plan, "spark", (0, 2)))
     checkpoint.close()
     assert "--engine local" in str(refusal.value)
@@ -108,7 +108,7 @@ def test_stateless_code_may_change(small: Small, expected: dict[str, bytes]) -> 
 
 
 def test_fusion_inside_a_stage_may_change(small: Small, expected: dict[str, bytes]) -> None:
-    """One PE per operator, but both stateful ones still in one stage: the plan text says so."""
+    """One PE per operator, but both stateful operators in one stage, as the plan's text shows."""
     stopped(small)
     graph = small.graph()
     groups = {o.name: "state" if o.key is not None else o.name for o in graph.operators}
@@ -124,7 +124,7 @@ def test_a_vanished_file_stops_the_run_until_it_is_back(small: Small, expected: 
     assert begun.stop < begun.rows
     file, away = Path(begun.path), small.folder / "elsewhere"
     file.rename(away)
-    with pytest.raises(InputError, match="has vanished before it was wholly processed") as refusal:
+    with pytest.raises(InputError, match="disappeared before it was fully processed") as refusal:
         small.run()
     assert "put the file back" in str(refusal.value)
     away.rename(file)
@@ -132,8 +132,8 @@ def test_a_vanished_file_stops_the_run_until_it_is_back(small: Small, expected: 
     assert small.output() == expected
 
 
-def test_another_folder_is_said(small: Small) -> None:
-    """Its files are new, even if they are the old ones at another place: whoever moved them must know."""
+def test_a_changed_folder_is_reported(small: Small) -> None:
+    """Its files count as new, even if they are the old ones in a new place: the user must know that."""
     stopped(small)
     elsewhere = small.folder / "elsewhere"
     shutil.copytree(small.folder / "ticks", elsewhere)
@@ -142,7 +142,7 @@ def test_another_folder_is_said(small: Small) -> None:
         small.run("local", ('HERE / "ticks"', 'HERE / "elsewhere"'))
 
 
-def test_a_file_that_was_wholly_processed_may_go(small: Small, expected: dict[str, bytes]) -> None:
+def test_a_fully_processed_file_may_be_deleted(small: Small, expected: dict[str, bytes]) -> None:
     stopped(small)
     done = small.log()[0].chunks[0]
     assert small.log()[1].chunks[0].stop == done.rows
@@ -186,7 +186,7 @@ def test_a_second_process_is_refused(small: Small, expected: dict[str, bytes]) -
     assert small.output() == expected
 
 
-def test_a_refusal_can_be_held_while_the_run_goes_on(small: Small) -> None:
+def test_a_refusal_can_be_held_while_the_run_continues(small: Small) -> None:
     """The caught error must not keep the checkpoint's lock."""
     stopped(small)
     with pytest.raises(CheckpointError) as refusal:
@@ -195,15 +195,15 @@ def test_a_refusal_can_be_held_while_the_run_goes_on(small: Small) -> None:
     assert "degree" in str(refusal.value)
 
 
-def test_a_strangers_folder_is_no_checkpoint(small: Small) -> None:
+def test_an_unrelated_folder_is_not_a_checkpoint(small: Small) -> None:
     small.checkpoint.mkdir()
     (small.checkpoint / "thesis.tex").write_text("years of work")
-    with pytest.raises(CheckpointError, match="is no checkpoint of Thalweg"):
+    with pytest.raises(CheckpointError, match="is not a Thalweg checkpoint"):
         small.run()
     assert (small.checkpoint / "thesis.tex").read_text() == "years of work"
 
 
-def test_another_runs_output_is_refused_unless_overwritten(small: Small, expected: dict[str, bytes]) -> None:
+def test_a_different_runs_output_is_refused_unless_overwritten(small: Small, expected: dict[str, bytes]) -> None:
     small.run()
     again = Small(small.folder, small.folder / "second checkpoint")
     before = contents(small.folder / "out")
@@ -239,12 +239,13 @@ def test_two_sinks_in_one_folder_are_refused(small: Small) -> None:
         small.run("local", ('gains.sink(tw.collect(), name="kept")', 'gains.sink(tw.files(HERE / "out"), name="kept")'))
 
 
-def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
+def test_follow_pauses_and_resumes(small: Small, tmp_path: Path) -> None:
     """Pause, new files, go on, pause; a run without --follow then ends it."""
     with _following(small) as process:
         wait_for(lambda: len(small.log()) == 6)
         said = _interrupted(process)
-    assert re.fullmatch(r"stopping( after epoch \d+)?; again: at once\npaused; the same command goes on\n", said)
+    stopping = r"stopping( after epoch \d+)?; interrupt again to stop immediately"
+    assert re.fullmatch(rf"{stopping}\npaused; run the same command to resume\n", said)
     small.add_ticks(4)
     with _following(small) as process:
         wait_for(lambda: len(small.log()) == 8)

@@ -96,10 +96,10 @@ def coarse_decimals() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("over", OVER_ALL, ids=str)
-@pytest.mark.parametrize("beside", [{}, {"far": agg.std("x")}], ids=["kernel", "in Python"])
-def test_sums_of_decimals_do_not_depend_on_the_threads_context(folder: Path, over: Any, beside: Any) -> None:
+@pytest.mark.parametrize("more", [{}, {"far": agg.std("x")}], ids=["kernel", "in Python"])
+def test_sums_of_decimals_do_not_depend_on_the_threads_context(folder: Path, over: Any, more: Any) -> None:
     with coarse_decimals():
-        rows = answer(folder, over, total=agg.sum("d"), **beside)
+        rows = answer(folder, over, total=agg.sum("d"), **more)
     assert rows[-1][0] == sum(Decimal(str(row["d"])) for row in ROWS)
     assert str(rows[-1][0]) == "798.00"
 

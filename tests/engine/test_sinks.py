@@ -130,7 +130,7 @@ def test_the_console_shows_the_first_tuples_of_each_epoch() -> None:
         "out, epoch 2: 10 tuples",
         "… and 8 more",
     ]
-    assert "[é]21" in text, "brackets are no markup"
+    assert "[é]21" in text, "brackets are not markup"
     assert repr(21 / 7) in text
     assert "[é]22" not in text
 
@@ -244,7 +244,7 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
     process = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     said = b""
-    with contextlib.suppress(OSError):  # how Linux says that nobody writes any more
+    with contextlib.suppress(OSError):  # raised by Linux when no process has the other end open
         while data := os.read(ours, 65536):
             said += data
     os.close(ours)

@@ -49,7 +49,7 @@ def items() -> Iterator[dict[str, Any]]:
 
 
 def app_of(endpoint: SourceEndpoint, folder: Path | None = None) -> tw.App:
-    """Running sums by key: what comes twice, not at all or in another order changes them."""
+    """Running sums by key: a duplicate, a missing tuple or a different order changes them."""
     app = tw.App("sums")
     source = app.source(endpoint, Item, name="items")
     sums = source.aggregate(window.running(by="k"), k=agg.any("k"), last=agg.last("i"), total=agg.sum("i"))
@@ -150,13 +150,13 @@ def test_an_iterable_killed_at_every_write(tmp_path: Path, keep: int | None, mon
 @pytest.mark.usefixtures("_small_files")
 @pytest.mark.parametrize("keep", [1, 2])
 def test_what_old_epochs_took_is_deleted(tmp_path: Path, keep: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the run may need again stays: it goes on as if nothing had been deleted."""
+    """The run keeps what it may need again: it resumes as if nothing had been deleted."""
     monkeypatch.setattr(retain, "_AT_ONCE", 1)
     with pytest.raises(Stop):
         run(app_of(tw.iterable(items)), tmp_path, stop_after(3), keep=keep)
     spool = Spool.of(tmp_path / "spool", "items")
     assert spool.contents() == (15, 100), "7 tuples to a file, whether it is there or not"
-    kept = Checkpoint(tmp_path).log[3 - keep].chunks[0].split  # the run was left before it looked behind epoch 3
+    kept = Checkpoint(tmp_path).log[3 - keep].chunks[0].split  # the run stopped before the cleanup after epoch 3
     assert [spool.file(number).exists() for number in range(15)] == [False] * kept + [True] * (15 - kept)
     spool.file(0).write_bytes(b"a kill left it")
     assert run(app_of(tw.iterable(items)), tmp_path, keep=keep).tuples() == expected()
@@ -164,7 +164,7 @@ def test_what_old_epochs_took_is_deleted(tmp_path: Path, keep: int, monkeypatch:
 
 
 def test_what_was_spooled_is_skipped(tmp_path: Path) -> None:
-    """The second start asks for the items again, and takes only those that the first had not spooled."""
+    """The second start iterates again, and takes only the items that the first had not spooled."""
     spool = Spool.of(tmp_path / "spool", "items")
 
     def stop(report: EpochReport) -> None:
@@ -207,7 +207,7 @@ def test_a_shorter_iterable_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_an_item_that_does_not_fit(tmp_path: Path, bad: Any, message: str) -> None:
-    """What came before it is in the sinks; put right, the run goes on."""
+    """The sinks hold everything before it; after a fix, the run resumes."""
     with pytest.raises(TupleError) as failure:
         run(app_of(tw.iterable([*map(item, range(40)), bad])), tmp_path)
     assert (failure.value.message, failure.value.found) == (message, f"item 40: {bad!r}")
@@ -229,7 +229,7 @@ def test_an_endless_iterable_runs_ahead_by_a_bounded_number(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("endless", [False, True])
 @pytest.mark.parametrize("end_too", [False, True])
-def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endless: bool, end_too: bool) -> None:
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endless: bool, end_too: bool) -> None:
     """Found by the feeder or, while that waits for its next item, by the flusher; nothing is lost."""
 
     def full(*_: object) -> None:
@@ -318,11 +318,11 @@ def test_seeded_is_the_same_everywhere() -> None:
 # Restart and check
 
 
-def test_another_kind_of_source_is_refused(tmp_path: Path) -> None:
+def test_a_different_kind_of_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(app_of(tw.beacon(item, count=ITEMS)), tmp_path, stop_after(0))
     for other in (tw.iterable(items), tw.beacon(item, count=ITEMS, shards=2)):
-        with pytest.raises(CheckpointError, match="the source items has another kind of endpoint now"):
+        with pytest.raises(CheckpointError, match="the source items now has a different kind of endpoint"):
             run(app_of(other), tmp_path)
     assert run(app_of(tw.beacon(item, count=ITEMS)), tmp_path).tuples() == expected()
 

@@ -1,4 +1,4 @@
-"""The split source of the Spark engine, asked as Spark asks it. No JVM."""
+"""The split source of the Spark engine, called in the way Spark calls it, without a JVM."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def reader(small: Small, interval_s: float, first_epoch: int = 0) -> SplitReader
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_the_first_epoch_is_waited_for(small: Small, before: int) -> None:
-    """Spark takes the first answer for an epoch, also one that says that nothing is new; later answers may say so. The
-    first epoch need not be epoch 0: those before it may have run in another checkpoint."""
+    """Spark uses the first answer for an epoch, even "nothing new"; only later answers may be "nothing new". The
+    first epoch need not be epoch 0: earlier epochs may have run in a different checkpoint."""
     for number in range(before):
         Checkpoint(small.checkpoint).log.append(Epoch(number, ()))
     source = reader(small, interval_s=0.05, first_epoch=before)

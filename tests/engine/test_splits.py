@@ -130,7 +130,7 @@ def test_a_small_limit_starves_no_source(tmp_path: Path) -> None:
     assert [[c.source for c in e.chunks] for e in epochs] == [["s0", "s1"], ["s0", "s1"], []]
 
 
-def test_a_new_file_comes_behind_all_that_were_taken(tmp_path: Path) -> None:
+def test_a_new_file_comes_after_all_that_were_taken(tmp_path: Path) -> None:
     """Even if its name sorts before theirs."""
     graph = graph_of(tmp_path)
     write(tmp_path / "m.parquet", 1)
@@ -144,7 +144,7 @@ def test_a_new_file_comes_behind_all_that_were_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("done", range(5))
-def test_a_cutter_goes_on_where_the_log_ends(tmp_path: Path, done: int) -> None:
+def test_a_cutter_continues_where_the_log_ends(tmp_path: Path, done: int) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for name, rows in (("a", 4), ("b", 0), ("c", 3)):
@@ -189,7 +189,7 @@ def test_a_taken_file_that_changed_stops_the_run(tmp_path: Path) -> None:
         read(graph, [epoch])
 
 
-def test_a_file_of_the_same_size_with_another_time_stamp(tmp_path: Path) -> None:
+def test_a_file_of_the_same_size_with_a_different_time_stamp(tmp_path: Path) -> None:
     graph = graph_of(tmp_path)
     write(tmp_path / "a.parquet", 4)
     epochs = cut_all(graph, 100)
@@ -221,7 +221,7 @@ def test_slices_of_row_groups(tmp_path: Path, row_group_size: int, max_tuples: i
     assert found == [(n, n / 2, f"t{n}", True) for n in range(10)]
 
 
-def test_positions_go_on_from_epoch_to_epoch(tmp_path: Path) -> None:
+def test_positions_continue_from_epoch_to_epoch(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", 5)
     graph = graph_of(tmp_path)
     assert [row[0] for row in read(graph, cut_all(graph, 3))] == [0, 1, 2, 3, 4]
@@ -299,7 +299,7 @@ def test_a_missing_column(tmp_path: Path) -> None:
     assert reader_error(tmp_path).found == "a file with i, x, b"
 
 
-def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text("no")
     with pytest.raises(InputError, match="cannot be read as parquet"):
         cut_all(graph_of(tmp_path), 1)
@@ -399,7 +399,7 @@ def test_slices_of_record_batches(
 
 
 @pytest.mark.parametrize("content", [b"", b"no", b"ARROW1\0\0", b"\xff" * 100])
-def test_a_file_that_is_no_arrow(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_arrow(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.arrow").write_bytes(content)
     with pytest.raises(InputError, match="cannot be read as arrow") as caught:
         cut_all(graph_of(tmp_path, format="arrow"), 1)
@@ -496,7 +496,7 @@ def test_folders_are_not_listed_whenever_another_source_is_looked_at(
         return listed(source, root)
 
     monkeypatch.setattr(splits, "_listed", spy)
-    app = tw.App("beside")
+    app = tw.App("two_sources")
     app.source(tw.files(tmp_path), Item, name="files").sink(tw.collect())
     app.source(tw.iterable([]), Item, name="said").sink(tw.collect())
     spools = tmp_path / "spools"

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops behind the epoch in progress, the second at once; nothing is lost either way."""
+"""Ctrl-C and SIGTERM: the first stops after the current epoch, the second immediately; no data is lost either way."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_the_epoch_in_progress_is_completed(small: Small, tmp_path: Path, number: signal.Signals, code: int) -> None:
     with held(small) as process:
         assert process.stderr is not None
         process.send_signal(number)
-        assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
+        assert process.stderr.readline() == "stopping after epoch 0; interrupt again to stop immediately\n"
         (small.folder / "hold").unlink()
-        assert process.stderr.read() == "paused; the same command goes on\n"
+        assert process.stderr.read() == "paused; run the same command to resume\n"
         assert process.wait(PATIENCE_S) == code
     committed = LocalState(Checkpoint(small.checkpoint)).load()
     assert committed is not None
@@ -64,14 +64,14 @@ def test_the_epoch_in_progress_becomes_whole(small: Small, tmp_path: Path, numbe
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_the_second_one_stops_at_once(small: Small, tmp_path: Path, degree: int) -> None:
+def test_the_second_one_stops_immediately(small: Small, tmp_path: Path, degree: int) -> None:
     """With several channels the driver waits for its workers, one of which stays in its function."""
     with held(small, "--degree", str(degree)) as process:
         assert process.stderr is not None
         process.send_signal(signal.SIGINT)
-        assert process.stderr.readline() == "stopping after epoch 0; again: at once\n"
+        assert process.stderr.readline() == "stopping after epoch 0; interrupt again to stop immediately\n"
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == "paused; the same command goes on\n"
+        assert process.stderr.read() == "paused; run the same command to resume\n"
         assert process.wait(PATIENCE_S) == 130
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
@@ -105,7 +105,7 @@ def test_without_a_checkpoint_it_is_just_stopped(small: Small) -> None:
 
 
 def test_a_program_stops_its_own_run(small: Small, tmp_path: Path) -> None:
-    """The wish may come from anywhere; here from who watches. Asked in its final epoch, a run ends."""
+    """A stop may be requested from anywhere; here by the watch function. In its final epoch, a run ends anyway."""
     stop, seen = Stop(), list[int]()
 
     def watch(report: EpochReport) -> None:

@@ -1,4 +1,4 @@
-"""Code of users may submit to the ports it declared, and to no other: behind them lie those of marks and letters."""
+"""User code may submit only to the ports that it declared: those after them are for marks and dead letters."""
 
 from __future__ import annotations
 

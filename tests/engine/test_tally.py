@@ -1,4 +1,4 @@
-"""What a run keeps of its epochs."""
+"""The figures that a run keeps about its epochs."""
 
 from __future__ import annotations
 

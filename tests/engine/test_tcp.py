@@ -76,7 +76,7 @@ def test_json_lines_until_the_server_closes() -> None:
     assert read(say(*numbers(0, 100))) == tuples(0, 100)
 
 
-def test_nothing_is_said() -> None:
+def test_an_empty_connection() -> None:
     assert read(say()) == []
 
 
@@ -130,11 +130,11 @@ def test_a_bad_line(tmp_path: Path, kind: str) -> None:
         assert error.where is not None
         assert error.where.file == __file__
         again = run(reading(server.port, Wide, format=format), tmp_path)
-        assert len(again.tuples()) == 2, "the line before the bad one, and what the server says next"
+        assert len(again.tuples()) == 2, "the line before the bad one, and the server's next line"
     assert len(read(say(good, line, good), tuple_type=Wide, format=format, on_error="skip")) == 2
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_text() -> None:
     with Server(lambda connection: connection.sendall(b"\xff\n")) as server, pytest.raises(InputError, match="line 1"):
         run(reading(server.port, Text, format="text"))
 
@@ -159,7 +159,7 @@ def test_a_server_that_comes_later(tmp_path: Path) -> None:
 
 
 def test_a_connection_that_breaks(tmp_path: Path) -> None:
-    """It is no end: the run stops, and the next start goes on."""
+    """This is not an end: the run stops, and the next start resumes."""
 
     spool = Spool.of(tmp_path / "spool", "lines")
 

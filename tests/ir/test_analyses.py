@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from tests.graphs import bargains
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.form_regions import form_regions
 from thalweg.analysis.safety import check_safety
 from thalweg.ir.graph import LogicalGraph
@@ -41,7 +41,7 @@ def test_a_failed_analysis_fails_again() -> None:
             graph.analyses.once(fails)
 
 
-def test_nothing_is_kept_of_a_graph_that_is_gone() -> None:
+def test_nothing_is_kept_of_a_deleted_graph() -> None:
     graph = bargains()
     check_safety(graph)
     make_plan(graph, degree=2)

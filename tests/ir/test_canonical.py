@@ -136,7 +136,7 @@ def test_all_pairs_of_nasty_values(kind: AttributeType) -> None:
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 def test_the_reference_agrees(kind: AttributeType) -> None:
-    """Rows that the reference takes for one key are one key in a frame, alone and beside another attribute."""
+    """Rows that are one key in the reference are one key in a frame, alone and together with a second attribute."""
     values = VALUES[kind] * 2
     other = [i % 2 for i in range(len(values))]
     seen = [SimpleNamespace(v=reviver(kind)(v), n=n) for v, n in zip(values, other, strict=True)]

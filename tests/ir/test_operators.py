@@ -14,13 +14,14 @@ import pytest
 import thalweg as tw
 from tests.properties.coverage import MUST_BE_SEEN
 from thalweg import testing
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.errors import InternalError
 from thalweg.ir import operators
-from thalweg.ir.completeness import complete
+from thalweg.ir.completeness import complete, missing_pieces
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, Model, same
-from thalweg.ir.operators import OPERATORS, Filter, Map, Operator, Process, Sink
+from thalweg.ir.operators import OPERATORS, Filter, Join, Map, Operator, Process, Sink
+from thalweg.ir.operators.base import Stateless
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TUPLE, UserCode
 
@@ -42,13 +43,16 @@ def test_every_kind_is_known() -> None:
 
 
 def test_the_decision_lists_what_operators_declare() -> None:
-    page = Path(__file__).parents[2] / "docs" / "decisions" / "0038-operators-declare-what-they-are.md"
-    rows = [line.split("|") for line in page.read_text().splitlines() if line.startswith("| ")][1:]
-    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row[2])}
     fields = {f.name for f in dataclasses.fields(Operator)} | {"is_family"}
     derived = {"port_keys", "dead_port", "output", "sub_positions"}  # which no kind defines
     declared = {n for n in (*vars(Operator), *Operator.__annotations__) if not n.startswith("_")}
-    assert listed == declared - fields - derived
+    assert listed_declarations() == declared - fields - derived
+
+
+def listed_declarations() -> set[str]:
+    page = Path(__file__).parents[2] / "docs" / "decisions" / "0038-operators-declare-what-they-are.md"
+    rows = [line.split("|") for line in page.read_text().splitlines() if line.startswith("| ")][1:]
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row[2])}
 
 
 def test_random_cases_have_every_kind() -> None:
@@ -57,33 +61,46 @@ def test_random_cases_have_every_kind() -> None:
 
 
 def test_an_operator_that_leaves_something_out() -> None:
-    with pytest.raises(InternalError, match="Upper does not define code, model, needed, counts_emissions, as every"):
+    missing = "code, counts_emissions, mark_output, model, needed, users_code"
+    with pytest.raises(InternalError, match=f"Upper does not define {missing}, as every Operator must"):
 
         @dataclass(frozen=True, slots=True, kw_only=True)
-        class Upper(Operator):
+        class Upper(Stateless):
             pass
 
     assert "Upper" not in {name.rpartition(".")[2] for name in OPERATORS}
 
 
 def test_an_operator_of_a_family_that_leaves_something_out() -> None:
-    with pytest.raises(InternalError, match="Checked does not define model, counts_emissions"):
+    with pytest.raises(InternalError, match="Checked does not define counts_emissions, mark_output, model, as"):
 
         @dataclass(frozen=True, slots=True, kw_only=True)
         class Checked(operators.per_tuple.Judging):
             use: ClassVar[str] = TUPLE
 
 
-def test_a_state_without_a_fingerprint() -> None:
-    with pytest.raises(InternalError, match="Kept has a key and does not define state_fingerprint"):
+def declarations(kind: type[Operator]) -> set[str]:
+    """What a class must define itself, because none of its families does."""
+    return set(missing_pieces(type("Base", kind.__bases__, {"is_family": True})))
 
-        @dataclass(frozen=True, slots=True, kw_only=True)
-        class Kept(_Complete):
-            counts_emissions: ClassVar[bool] = False
 
-            @property
-            def key(self) -> tuple[str, ...]:
-                return ()
+PARTS = [(kind, name) for kind in OPERATORS.values() for name in sorted(declarations(kind))]
+
+
+@pytest.mark.parametrize(("kind", "name"), PARTS, ids=[f"{kind.__name__}.{name}" for kind, name in PARTS])
+def test_no_operator_may_leave_a_declaration_out(kind: type[Operator], name: str) -> None:
+    whole = {key: value for key, value in vars(kind).items() if key in declarations(kind)}
+    type("Whole", kind.__bases__, whole)
+    del whole[name]
+    with pytest.raises(InternalError, match=rf"Part does not define {name}, as every Operator must$"):
+        type("Part", kind.__bases__, whole)
+
+
+def test_every_declaration_without_a_safe_default_is_required() -> None:
+    assert declarations(Filter) == {"counts_emissions", "mark_output", "use", "model"}
+    assert declarations(Join) == declarations(Process) == set(missing_pieces(Operator))
+    safe = {"kind", "state_text", "facts_cover_end"}
+    assert set(missing_pieces(Operator)) == listed_declarations() - safe
 
 
 def test_a_table_that_leaves_an_operator_out() -> None:
@@ -100,10 +117,12 @@ def test_a_table_that_leaves_an_operator_out() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Complete(Operator):
+class _Complete(Stateless):
     """All that is abstract, defined."""
 
     is_family: ClassVar[bool] = True
+    mark_output = None
+    users_code = None
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return None
@@ -116,17 +135,35 @@ class _Complete(Operator):
 
 
 def test_a_derived_operator_that_leaves_something_out() -> None:
-    with pytest.raises(InternalError, match="Silent does not define code, known, settings, as every LibraryLogic"):
+    with pytest.raises(InternalError, match=f"Silent does not define {', '.join(LOGIC_PARTS)}, as every LibraryLogic"):
 
         class Silent(LibraryLogic):
             def process(self, t: Any, port: int) -> None:
                 pass
 
 
+LOGIC_PARTS = missing_pieces(LibraryLogic)
+
+
+@pytest.mark.parametrize("name", LOGIC_PARTS)
+def test_no_derived_operator_may_leave_a_declaration_out(name: str) -> None:
+    """A wrong default of `time_lengths` or `has_late` would change results or reports, and not fail."""
+    parts = {key: value for key, value in vars(EveryNth).items() if key in (*LOGIC_PARTS, "process")}
+    type("Whole", (LibraryLogic,), parts)
+    del parts[name]
+    with pytest.raises(InternalError, match=f"Part does not define {name}, as every LibraryLogic must"):
+        type("Part", (LibraryLogic,), parts)
+    optional = {name for name in vars(LibraryLogic) if not name.startswith("_")} - set(LOGIC_PARTS)
+    assert optional == set()
+
+
 class EveryNth(LibraryLogic):
     """Of each key, every n-th tuple. All that Thalweg needs to know of a derived operator is in its class."""
 
     config: int
+    makes_marks = has_late = is_empty = False
+    users_code = None
+    time_lengths = inner_types = ()
 
     def __init__(self) -> None:
         self.count = 0
@@ -136,7 +173,7 @@ class EveryNth(LibraryLogic):
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         read = frozenset(operator.key or ())
-        return Model("every n-th tuple goes on", (AT_MOST_ONE,), ((same(*inputs * 2),),), (read,), can_fail=False)
+        return Model("every n-th tuple is forwarded", (AT_MOST_ONE,), ((same(*inputs * 2),),), (read,), can_fail=False)
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,8 @@ from thalweg.errors import PlanError
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.plan import Decision, Plan
-from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_decisions, print_plan
+from thalweg.ir.plan_json import plan_as_json, plan_from_json
+from thalweg.ir.text import parse_plan, print_decisions, print_plan
 from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import Held
 
@@ -126,10 +128,10 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 def decisions(operator: Operator) -> st.SearchStrategy[Decision]:
-    key = st.just(operator.key or ()) | st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True).map(tuple)
+    key = st.just(operator.key or ()) | st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(tuple)
     rest = {
         "group": st.none() | st.integers(0, 3),
-        "host": st.none() | st.sampled_from(("h1", "h2")),
+        "host": st.none() | st.sampled_from(("h1", "h-2.example", "pod/3:1", "é")),
         "ports": st.lists(st.integers(0, 3), max_size=2, unique=True).map(tuple),
     }
     table = st.lists(st.integers(0, 40), min_size=2, max_size=9).map(tuple)
@@ -176,8 +178,10 @@ def test_the_fingerprint_follows_the_content() -> None:
     [
         ("plan bargains", "plan others", "line 1: this plan is for others"),
         ("buckets=2", "buckets=two", "line 1: not a number: 'two'"),
-        (" frame_rows=64", "", "line 1: the header is incomplete"),
-        (" frame_rows=64", " frame_rows=64 rows=2", "line 1: the header is incomplete"),
+        (" frame_rows=64", "", "line 1: the header has no frame_rows"),
+        (" frame_rows=64", " frame_rows=64 rows=2", "line 1: unknown field 'rows' in the header"),
+        (" frame_rows=64", " frame_rows=64 buckets=4", "line 1: buckets is given twice"),
+        ("key=symbol", "key=symbol,symbol", "line 7: an attribute is named twice"),
         ("plan bargains buckets=2 frame_rows=64\n", "", "line 2: a plan must begin with its header"),
         (GOOD, "# nothing\n", "the plan is empty"),
         ("ticks ", "tocks ", "line 3: unknown operator 'tocks'"),
@@ -208,3 +212,35 @@ def test_an_unknown_operator_gets_a_suggestion() -> None:
         parse_plan(GOOD.replace("quotes  ", "quote  "), bargains())
     assert error.value.hint == "did you mean `quotes`?"
     assert error.value.found == "quote           group=0"
+
+
+@pytest.mark.parametrize("wrong", [{"group": -1}, {"host": "a b"}, {"host": "a#b"}, {"host": ""}, {"ports": (0, 0)}])
+def test_a_decision_without_a_text_form_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        Decision(**wrong)
+
+
+def test_a_plan_decides_for_each_operator_of_its_graph() -> None:
+    graph = bargains()
+    with pytest.raises(ValueError, match="check bargains"):
+        Plan(graph, {}, 1)
+    with pytest.raises(ValueError, match="check nothing"):
+        Plan(graph, {**parse_plan(GOOD, graph).decisions, "nothing": Decision()}, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"app": "others"}, "this plan is for others"),
+        ({"buckets": None}, "not a number: 'None'"),
+        ({"operators": [{"name": "tocks"}]}, "unknown operator 'tocks'"),
+        ({"operators": [{"name": "vwap", "degree": -1}]}, "not a number: '-1'"),
+        ({"operators": [{"name": "vwap", "colour": 1}]}, "unknown field 'colour'"),
+        ({"operators": []}, "the plan has no line for ticks"),
+        ({"operators": 3}, "not the JSON form of a plan"),
+    ],
+)
+def test_a_json_document_is_checked_like_text(change: dict[str, Any], message: str) -> None:
+    document = {**plan_as_json(parse_plan(GOOD, bargains())), **change}
+    with pytest.raises(PlanError, match=message):
+        plan_from_json(document, bargains())

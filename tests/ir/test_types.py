@@ -65,7 +65,7 @@ def test_types_travel(kind: AttributeType, dumps: Any) -> None:
 
 
 def test_a_class_and_its_types_travel_by_value() -> None:
-    """The class refers to its type, the type to the class, and a method to another type with the class in it."""
+    """The class refers to its type, the type to the class, and a method to a second type that contains the class."""
 
     source = """
 import thalweg as tw

@@ -1,4 +1,4 @@
-"""Composites: names, places, nesting, and that names do not depend on what stands elsewhere."""
+"""Composites: names, places, nesting, and that names do not depend on unrelated code."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ spare.sink(tw.collect(), name="spares")
 CHANGES = {
     "an operator before": ("spare =", "ticks.filter(lambda t: t.price > 5.0).sink(tw.collect())\nspare ="),
     "a composite before": ("spare =", "more = smooth(ticks, 1)\nmore.sink(tw.collect())\nspare ="),
-    "an operator behind": ("last.sink", "last.map(lambda t: {'p': t.price}).sink(tw.collect())\nlast.sink"),
+    "an operator after it": ("last.sink", "last.map(lambda t: {'p': t.price}).sink(tw.collect())\nlast.sink"),
     "an operator between": ("ticks.join(", "ticks.filter(lambda t: t.price > 1.0).join("),
     "a variable renamed": ("spare", "another"),
     "a variable of the composite renamed": ("return means.filter", "size = size + 1\n    return means.filter"),

@@ -363,12 +363,12 @@ def meaning_of(function: Function) -> str:
     return text(function.expr)
 
 
-def test_lambdas_on_one_line_are_told_apart() -> None:
+def test_lambdas_on_one_line_are_distinguished() -> None:
     first, second = (lambda t: t.a + 1), (lambda t: t.a + 2)
     assert [meaning_of(read(f)) for f in (first, second)] == ["(+ .a 1)", "(+ .a 2)"]
 
 
-def test_lambdas_in_lambdas_are_told_apart() -> None:
+def test_lambdas_in_lambdas_are_distinguished() -> None:
     outer: Callable[[Any], Callable[[Any], Any]] = lambda u: lambda t: t.a + u
     assert meaning_of(read(outer(5))) == "(+ .a 5)"
     assert read(outer).opaque_because == "it uses `lambda t: t.a + u`"

@@ -52,7 +52,7 @@ def test_keys_that_are_one_key(tuple_type: Any, table: list[Any], given: list[An
     assert [row.name for row in testing.run(app, {"keys": [tuple_type(k) for k in given]})["out"]] == found
 
 
-def test_a_key_of_another_type_in_the_table() -> None:
+def test_a_key_of_the_wrong_type_in_the_table() -> None:
     class Row(ByFloat):
         name: str
 

@@ -36,7 +36,7 @@ def look_up(t: Any) -> Text:
         (look_up, "LoopError: inner: KeyError: 'é'"),
     ],
 )
-def test_an_error_is_told_as_it_was(function: Any, message: str) -> None:
+def test_an_error_is_reported_unchanged(function: Any, message: str) -> None:
     """Also one whose class wants more than a text to make another."""
     app = tw.App("loops")
     source = app.source(tw.files("texts"), Text, name="texts")

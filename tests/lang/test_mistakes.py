@@ -423,7 +423,7 @@ def test_tuple_types() -> None:
             _x: int
 
 
-def test_an_error_says_where_expected_found_and_hint() -> None:
+def test_an_error_has_where_expected_found_and_hint() -> None:
     with pytest.raises(GraphError) as caught:
         source().filter(lambda t: t.prise > 1)
     lines = str(caught.value).splitlines()

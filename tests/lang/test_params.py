@@ -89,7 +89,7 @@ def test_given_wins_over_the_environment_and_that_over_the_default(
 
 MISSING = """
 limit = tw.param("limit", type=float, help="the highest x")
-folder = tw.param("folder", type=Path, help="where the tuples lie")
+folder = tw.param("folder", type=Path, help="the folder of the tuples")
 word = tw.secret("word", help="to log in")
 known = tw.param("known", default=3)
 """
@@ -109,7 +109,7 @@ USES = {
 def test_all_missing_ones_are_listed_at_once_however_they_are_used(tmp_path: Path, use: str) -> None:
     with pytest.raises(GraphError, match="these parameters have no value: limit, folder, word") as error:
         load_app(write(tmp_path, MISSING, USES[use]))
-    for line in ("limit (float): the highest x", "folder (path): where the tuples lie", "word (secret): to log in"):
+    for line in ("limit (float): the highest x", "folder (path): the folder of the tuples", "word (secret): to log in"):
         assert line in str(error.value.expected)
     assert error.value.hint == "--param limit=…, or THALWEG_PARAM_LIMIT in the environment"
 
@@ -170,7 +170,7 @@ def test_an_imported_application_is_built_again(tmp_path: Path, monkeypatch: pyt
         tw.run(module.app, engine="local", params={"limits": 3.0})
 
 
-def test_what_cannot_be_built_again_says_so() -> None:
+def test_an_application_that_cannot_be_rebuilt_is_an_error() -> None:
     app = tw.App("local")
     with pytest.raises(GraphError, match="cannot be rebuilt with different parameters") as error:
         tw.run(app, engine="local", params={"limit": 1})

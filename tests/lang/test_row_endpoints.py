@@ -94,7 +94,7 @@ def test_text_and_bytes() -> None:
     assert testing.run(as_bytes, {"read.records": [{"value": b"\xff\x00"}]})["kept"] == [(b"\xff\x00",)]
 
 
-def test_two_topics_decode_apart() -> None:
+def test_two_topics_decode_separately() -> None:
     """Compiled code is found again by its fingerprint: two decoders must not be taken for one."""
     plain, keyed = (
         app_of(tw.kafka(SERVERS, "lines", key=key, value="text"), kind)

@@ -88,7 +88,7 @@ def test_errors_do_not_show_it(app: Path) -> None:
     assert WORD not in done.stdout + done.stderr
 
 
-def test_a_secret_is_no_attribute(app: Path) -> None:
+def test_a_secret_is_not_an_attribute(app: Path) -> None:
     """A tuple takes exactly str: what goes into a stream by accident is refused, and not shown."""
     tail = "inside.map(lambda t: {'x': 1, 's': word.reveal()}, T).sink(tw.collect(), name='leak')\n"
     app.write_text(APP + tail)

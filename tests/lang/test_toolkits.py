@@ -42,7 +42,7 @@ often.sink(tw.collect(), name="out")
 
 
 def install(folder: Path, package: str, entries: str, modules: dict[str, str]) -> None:
-    """What pip leaves behind, as far as Python looks at it."""
+    """An installed package, as far as Python needs it."""
     info = folder / f"{package.replace('-', '_')}-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
@@ -92,7 +92,7 @@ def test_an_unknown_toolkit_names_those_that_are_there(folder: Path) -> None:
     assert not hasattr(tw.toolkits, "nothing_like_it")
 
 
-def test_one_that_cannot_be_loaded_says_why(folder: Path) -> None:
+def test_one_that_cannot_be_loaded_reports_the_reason(folder: Path) -> None:
     modules = {"thalweg_broken_module": "import no_such_thing"}
     install(folder, "thalweg-broken", "broken = thalweg_broken_module", modules)
     with pytest.raises(ToolkitError, match="ModuleNotFoundError: No module named 'no_such_thing'") as error:

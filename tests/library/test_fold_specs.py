@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -21,6 +22,7 @@ from tests.properties.functions import Base
 from tests.properties.strategies import cut_all
 from thalweg import agg
 from thalweg.errors import InternalError
+from thalweg.ir.completeness import missing_pieces
 from thalweg.ir.folds import Fold
 from thalweg.ir.logic import acts_at_end, acts_on_marks
 from thalweg.ir.types import BOOL, FLOAT, INT, STR
@@ -29,9 +31,11 @@ from thalweg.library.fold_spec import Composed, Definition, FoldSpec, Monoid
 from thalweg.library.folds import CONSTRUCTORS, FOLDS
 from thalweg.library.folds.sum import FOLDS as SUM
 from thalweg.library.folds.sum import sum as agg_sum
-from thalweg.library.package_modules import members
-from thalweg.library.windows import WINDOWS, check_kind
-from thalweg.library.windows.tumbling import Tumbling
+from thalweg.library.package_modules import kinds, members
+from thalweg.library.window_aggregate import OF_FOLDS, Applied
+from thalweg.library.windows import WINDOWS
+from thalweg.library.windows.running import Running, RunningAggregate
+from thalweg.library.windows.tumbling import Tumbling, TumblingDelta
 from thalweg.optimize.passes import make_plan
 
 PARTS = [f.name for f in fields(FoldSpec) if f.name != "name"]
@@ -64,27 +68,67 @@ def test_a_module_without_folds_fails_with_its_name(tmp_path: Path, monkeypatch:
 
 
 def test_a_window_without_one_of_its_parts_fails_with_its_name() -> None:
-    @dataclass(frozen=True, slots=True)
-    class Yearly(Window):
-        marks = None
-        acts_at_end = False
-        aggregate = Tumbling.aggregate
-        apply = Tumbling.apply
-        results = Tumbling.results
-        __str__ = Tumbling.__str__
+    with pytest.raises(InternalError, match="Yearly does not define distance, has_kernel, reads, written, as every Win"):
 
-    with pytest.raises(InternalError, match=r"the window Yearly does not define written, has_kernel$"):
-        check_kind(Yearly)
+        @dataclass(frozen=True, slots=True)
+        class Yearly(Window):
+            marks = None
+            acts_at_end = False
+            aggregate = Tumbling.aggregate
+            apply = Tumbling.apply
+            results = Tumbling.results
+            __str__ = Tumbling.__str__
+
+
+WINDOW_PARTS = (
+    *("written", "marks", "acts_at_end", "has_kernel", "aggregate", "apply", "results", "reads", "distance"),
+    "__str__",
+)
+
+
+@pytest.mark.parametrize("name", WINDOW_PARTS)
+@pytest.mark.parametrize("kind", [TumblingDelta, Tumbling, Running])
+def test_no_window_may_leave_a_part_out(kind: type[Window], name: str) -> None:
+    """Without `reads`, the analysis would not know that a window by delta reads its attribute."""
+    parts = {part: vars(kind)[part] for part in WINDOW_PARTS}
+    type("Whole", (Window,), parts)
+    del parts[name]
+    with pytest.raises(InternalError, match=f"Part does not define {name}, as every Window must"):
+        type("Part", (Window,), parts)
+    assert set(WINDOW_PARTS) == set(missing_pieces(Window))
+
+
+def test_all_windows_of_the_package_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no list from which one could be left out."""
+    package = tmp_path / "somewindows"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "own.py").write_text("class Base: is_family = True\nclass A(Base): pass\nclass B(Base): pass\nx = 1\n")
+    (package / "using.py").write_text("from somewindows.own import A, Base\nclass C(A): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    base = import_module("somewindows.own").Base
+    assert [kind.__name__ for kind in kinds("somewindows", [str(package)], (base,))] == ["A", "B", "C"]
+    (package / "without.py").write_text("from somewindows.own import A\n")
+    with pytest.raises(InternalError, match=r"somewindows\.without does not define a class derived from Base"):
+        kinds("somewindows", [str(package)], (base,))
+
+
+def test_functions_of_windows_replace_everything_that_needs_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert all(name in vars(Applied) for name in OF_FOLDS)
+    monkeypatch.delattr(Applied, "reads")
+    monkeypatch.delattr(Applied, "code")
+    with pytest.raises(InternalError, match="PartApply does not define reads, code: those of aggregates need folds"):
+        type("PartApply", (Applied, RunningAggregate), {})
 
 
 def test_an_unknown_aggregate_is_an_attribute_error_with_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"no aggregate 'summ': did you mean `sum`\?"):
-        agg.summ  # noqa: B018
+        agg.summ  # type: ignore[attr-defined]  # noqa: B018
     assert {name: getattr(agg, name) for name in CONSTRUCTORS} == CONSTRUCTORS
 
 
 @pytest.mark.parametrize("kind", WINDOWS)
-def test_windows_act_as_they_say(kind: type[Window]) -> None:
+def test_windows_act_as_declared(kind: type[Window]) -> None:
     for logic in (kind.aggregate(), kind.apply()):
         assert acts_at_end(logic) == kind.acts_at_end
         assert acts_on_marks(logic) == (kind.marks is not None)

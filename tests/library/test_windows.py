@@ -53,11 +53,11 @@ class Rows:
         return Pair(*self.rows[index])
 
 
-def outcome(rows: list[tuple[str, int, int]], over: Any, **beside: Any) -> list[list[tuple[Any, ...]]]:
+def outcome(rows: list[tuple[str, int, int]], over: Any, **more: Any) -> list[list[tuple[Any, ...]]]:
     """Results and dead letters, which must be the same under all plans."""
     app = tw.App("sums")
     pairs = app.source(tw.beacon(Rows(rows), count=len(rows)), Pair, name="pairs")
-    fields = {"i": agg.sum("i"), "j": agg.sum("j"), "n": agg.count(), **beside}
+    fields = {"i": agg.sum("i"), "j": agg.sum("j"), "n": agg.count(), **more}
     made = pairs.aggregate(over, name="sums", on_error="dead_letter", **fields)
     made.sink(tw.collect(), name="out")
     made.dead_letters.sink(tw.collect(), name="letters")
@@ -160,11 +160,11 @@ def test_panes_that_an_older_version_stored() -> None:
     assert list(timed().upgrade(stored, 1)["panes"]) == [2, 4, 6]
 
 
-@pytest.mark.parametrize("beside", [{}, {"far": agg.std("i")}], ids=["kernel", "in Python"])
-def test_a_block_that_fails_at_the_end_is_a_dead_letter(beside: Any) -> None:
+@pytest.mark.parametrize("more", [{}, {"far": agg.std("i")}], ids=["kernel", "in Python"])
+def test_a_block_that_fails_at_the_end_is_a_dead_letter(more: Any) -> None:
     app = tw.App("end")
     pairs = app.source(tw.files("pairs"), Pair, name="pairs")
-    fields: dict[str, Any] = {"share": agg.sum("i") / agg.sum("j"), **beside}
+    fields: dict[str, Any] = {"share": agg.sum("i") / agg.sum("j"), **more}
     made = pairs.aggregate(window.tumbling(count=2, by="k"), on_error="dead_letter", name="shares", **fields)
     made.sink(tw.collect(), name="out")
     made.dead_letters.sink(tw.collect(), name="letters")

@@ -1,4 +1,4 @@
-"""Balance: heaviest bucket first, deterministic; who could share a PE still can; where it must not fire."""
+"""Balance: heaviest bucket first, deterministic; operators that could share a PE still can; where it must not fire."""
 
 from __future__ import annotations
 
@@ -104,17 +104,17 @@ def test_operators_with_other_keys_get_tables_of_their_own() -> None:
     assert plan.degrees["total"] == 1
 
 
-def test_another_degree_parts_and_a_changed_key_parts() -> None:
+def test_a_different_degree_separates_and_a_changed_key_separates() -> None:
     app = tw.App("apart")
     ticks = app.source(tw.files("ticks"), Tick)
     first = ticks.aggregate(window.running(by="symbol"), name="first", symbol=agg.any("symbol"), n=agg.count())
-    first.aggregate(window.running(by="symbol"), name="behind", n=agg.max("n")).sink(tw.none())
+    first.aggregate(window.running(by="symbol"), name="after", n=agg.max("n")).sink(tw.none())
     renamed = ticks.map(lambda t: {"symbol": t.symbol + "!", "volume": t.volume})
     renamed.aggregate(window.running(by="symbol"), name="other", n=agg.sum("volume")).sink(tw.none())
     graph = app.graph()
-    assert groups_by_key(make_plan(graph, degree=2)) == [["first", "behind"], ["other"]]
-    degrees = {"first": 2, "behind": 3, "other": 1}
-    assert groups_by_key(make_plan(graph, degree=degrees, buckets=4)) == [["first"], ["behind"]]
+    assert groups_by_key(make_plan(graph, degree=2)) == [["first", "after"], ["other"]]
+    degrees = {"first": 2, "after": 3, "other": 1}
+    assert groups_by_key(make_plan(graph, degree=degrees, buckets=4)) == [["first"], ["after"]]
 
 
 def test_what_the_heaviest_channel_gets() -> None:
@@ -133,7 +133,7 @@ def test_tables_that_do_not_fit_are_left_out() -> None:
 
 
 def test_other_tables_need_an_exchange() -> None:
-    """The aggregate's output lies where its own table put it, not where the join's wants it."""
+    """The aggregate's output is on the channels of its own table, not on those of the join's."""
     plan = make_plan(bargains(), degree=2, held=Held(tables={"vwap": (1, 0)}))
     assert [stage.pes[0].operators[0] for stage in layout(plan).stages] == ["ticks", "vwap", "bargains.join"]
 

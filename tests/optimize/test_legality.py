@@ -159,9 +159,7 @@ four degree=2
         ),
     ],
 )
-def test_what_the_application_asks_for_holds_in_a_given_plan(
-    rule: str, old: str, new: str, error: dict[str, Any]
-) -> None:
+def test_hints_hold_in_a_given_plan(rule: str, old: str, new: str, error: dict[str, Any]) -> None:
     graph = hinted()
     assert make_plan(graph, plan=HINTED) == parse_plan(HINTED, graph)
     assert old in HINTED
@@ -174,10 +172,48 @@ def test_what_the_application_asks_for_holds_in_a_given_plan(
     assert raised.value.where.file == __file__
 
 
-def test_an_asked_degree_holds_against_degrees_by_name() -> None:
+def test_a_requested_degree_holds_against_degrees_by_name() -> None:
     assert make_plan(hinted(), degree={}).decisions["four"].degree == 2
     with pytest.raises(HintError, match="four has a different degree"):
         make_plan(hinted(), degree={"four": 3})
+
+
+def routed_hints(*, degree: int | None = None, key: str | None = None) -> LogicalGraph:
+    app = tw.App("routed")
+    ticks = app.source(tw.files("ticks"), Tick)
+    sums = ticks.aggregate(
+        window.running(by="symbol"), name="sums", symbol=agg.any("symbol"), volume=agg.sum("volume"), n=agg.count()
+    )
+    sums.map(lambda t: {"symbol": t.symbol, "n": t.n * t.volume}, name="scaled").parallel(degree=degree, key=key).sink(
+        tw.collect(), name="out"
+    )
+    return app.graph()
+
+
+ROUTED = """\
+plan routed buckets=4 frame_rows=64
+ticks degree=2
+sums degree=2 group=1
+scaled group=1
+"""
+
+
+def test_a_requested_degree_holds_where_tuples_stay() -> None:
+    with pytest.raises(HintError, match="scaled has a different degree than the application requests") as raised:
+        make_plan(routed_hints(degree=3), plan=ROUTED)
+    assert (raised.value.expected, raised.value.found) == ("degree=3", "degree=2")
+    assert make_plan(routed_hints(degree=2), plan=ROUTED).channels == 2
+    for graph in (routed_hints(degree=3), routed_hints(degree=3, key="symbol")):
+        for degree in (1, 2, 3):
+            assert make_plan(graph, degree=degree).channels == 3
+
+
+def test_a_requested_key_holds() -> None:
+    text = ROUTED.replace("scaled group=1", "scaled degree=2 key=symbol")
+    assert make_plan(routed_hints(key="symbol"), plan=text).decisions["scaled"].key == ("symbol",)
+    with pytest.raises(HintError, match="by a different key than the application requests") as raised:
+        make_plan(routed_hints(key="n"), plan=text)
+    assert (raised.value.expected, raised.value.found) == ("key=n", "key=symbol")
 
 
 def test_every_rule_is_broken_above() -> None:

@@ -19,7 +19,7 @@ from thalweg.api import run_plan
 from thalweg.cli.main import cli
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, read_manifest
-from thalweg.engine.state.migrate import Change, migrate
+from thalweg.engine.state.migrate import migrate
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import CheckpointError, PlanError, ThalwegWarning
 from thalweg.ir.bucket_tables import plain_table
@@ -29,7 +29,7 @@ from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import PlanRequest
 from thalweg.planning.measure_keys import measure_keys
-from thalweg.planning.run_plan import Planned, plan_run
+from thalweg.planning.run_plan import RunPlan, plan_run
 from thalweg.runtime.keys import buckets_of
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def run(small: Small, plan: Plan, watch: Callable[[EpochReport], None] = lambda 
     run_plan(plan, "local", RunOptions(small.checkpoint, max_tuples_per_epoch=PER_EPOCH), watch)
 
 
-def planned(small: Small, *, balance: bool = True, degree: int = 2, buckets: int | None = None) -> Planned:
+def planned(small: Small, *, balance: bool = True, degree: int = 2, buckets: int | None = None) -> RunPlan:
     return plan_run(small.graph(), PlanRequest(degree=degree, buckets=buckets, balance=balance), small.checkpoint)
 
 
@@ -145,11 +145,11 @@ def test_a_restart_keeps_the_table_whatever_comes(small: Small, expected: dict[s
     assert small.output() == expected
 
 
-def test_another_table_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+def test_a_different_table_is_refused(small: Small, expected: dict[str, bytes]) -> None:
     stopped(small, first := planned(small).plan)
     plain = make_plan(small.graph(), degree=2, buckets=first.buckets)
     with pytest.raises(
-        CheckpointError, match="the keys of vwap, which has state, are routed by another table"
+        CheckpointError, match="the keys of vwap, which has state, are now routed by a different table"
     ) as refusal:
         run(small, plain)
     assert refusal.value.found == "bucket % degree"
@@ -170,7 +170,7 @@ def test_a_checkpoint_without_tables_stays_without(small: Small, expected: dict[
     assert small.output() == expected
 
 
-def test_it_says_where_it_does_nothing(small: Small, tmp_path: Path) -> None:
+def test_it_warns_if_it_has_no_effect(small: Small, tmp_path: Path) -> None:
     with pytest.warns(ThalwegWarning, match="with --degree 1 all keys are on one channel"):
         assert not planned(small, degree=1).plan.tables
     app = tw.App("stateless")
@@ -194,13 +194,13 @@ def test_migration(small: Small, expected: dict[str, bytes]) -> None:
     """Tables stay where degree and buckets stay, go where they change, and are made anew from the stored keys."""
     stopped(small, first := planned(small).plan, 0)
     copy = Small(small.folder, small.folder / "copy")
-    migrate(small.checkpoint, copy.checkpoint, Change())
+    migrate(small.checkpoint, copy.checkpoint, PlanRequest())
     assert read_manifest(copy.checkpoint).tables() == dict(first.tables)
     check_places(copy)
     with pytest.raises(Stop):
         run(copy, planned(copy, balance=False).plan, stop_after(1))
     plain = Small(small.folder, small.folder / "plain")
-    migrate(copy.checkpoint, plain.checkpoint, Change(3))
+    migrate(copy.checkpoint, plain.checkpoint, PlanRequest(degree=3))
     assert (read_manifest(plain.checkpoint).assignments, read_manifest(plain.checkpoint).buckets) == ({}, 3)
     with pytest.raises(Stop):
         run(plain, planned(plain, balance=False, degree=3).plan, stop_after(3))
@@ -220,7 +220,7 @@ def test_migration(small: Small, expected: dict[str, bytes]) -> None:
 
 
 def check_places(small: Small) -> dict[str, list[int]]:
-    """The stored keys on each channel; every bucket lies where the manifest's table says."""
+    """The stored keys on each channel; every bucket is on the channel that the manifest's table assigns."""
     found = inspect_checkpoint(small.checkpoint)
     tables, keys = found.manifest.tables(), dict[str, list[int]]()
     for state in found.operators:

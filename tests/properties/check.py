@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.properties.strategies import Case
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.engine.core import pe_pool
 from thalweg.engine.core.report_builder import carries_marks
 from thalweg.engine.core.stage_programs import Parcel
 from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
@@ -21,9 +25,13 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
+from thalweg.runtime.brackets import Stack, Timer
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame, decode, encode
+from thalweg.runtime.pe import PE
 from thalweg.runtime.pe_counts import Counts
+from thalweg.runtime.pe_program import Output
+from thalweg.runtime.turn import Turn
 from thalweg.verify.compare import first_difference, in_any_order
 from thalweg.verify.reference import Reference
 
@@ -49,9 +57,15 @@ class Prepared:
     plan: Plan
     folder: Path = field(repr=False)
 
-    @property
-    def cuts(self) -> frozenset[str]:
-        return self.case.cuts(self.graph)
+    @cached_property
+    def plan_with_ports(self) -> Plan:
+        return self.case.with_ports(self.plan)
+
+    def run(self, epochs: list[Epoch] | None = None) -> Outcome:
+        """The outcome of the local engine, in the form of the code and of the frames that the case chooses."""
+        choice = self.case.choice
+        with with_brackets() if choice.bracketed else nullcontext():
+            return run_local(self.plan_with_ports, epochs or self.epochs, through_bytes=choice.through_bytes)
 
     def describe(self) -> str:
         log = "\n".join(epoch.as_json() for epoch in self.epochs)
@@ -90,8 +104,23 @@ def _sent(parcel: Parcel) -> Parcel:
     return Parcel(parcel.channel, parcel.wire, decode(encode(parcel.frame)))
 
 
-def run_local(plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False, cuts: Collection[str] = ()) -> Outcome:
-    return run_engine((BytesEngine if through_bytes else LocalEngine)(plan, cuts=cuts), epochs)
+class BracketedPE(PE):
+    """Runs the form of the code with brackets, under a timer."""
+
+    def run(self, turn: Turn, stack: Stack | None = None) -> Output:
+        return super().run(turn, stack or Timer(len(self.program.brackets)))
+
+
+@contextmanager
+def with_brackets() -> Iterator[None]:
+    """PEs that this process creates run with brackets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pe_pool, "PE", BracketedPE)
+        yield
+
+
+def run_local(plan: Plan, epochs: list[Epoch], *, through_bytes: bool = False) -> Outcome:
+    return run_engine((BytesEngine if through_bytes else LocalEngine)(plan), epochs)
 
 
 def run_engine(engine: LocalEngine, epochs: list[Epoch]) -> Outcome:
@@ -130,8 +159,8 @@ def difference(expected: Outcome, found: Outcome, graph: LogicalGraph | None = N
 
 
 def count_difference(graph: LogicalGraph, expected: Outcome, found: Outcome) -> str | None:
-    """The first operator that did not count what the reference counted, in words. Marks are no tuples; what a source
-    gave, the log says, because readers may leave out what nobody wants."""
+    """The first operator whose counts differ from the reference's, as text. Marks are not tuples; a source's output
+    is counted by the log, because readers may skip tuples that no operator needs."""
     for operator in graph.operators:
         if isinstance(operator, Source):
             continue

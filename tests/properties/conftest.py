@@ -1,4 +1,4 @@
-"""Says how many random cases ran: a number that nobody sees can shrink unnoticed."""
+"""Print how many random cases ran: a number that is not shown can shrink unnoticed."""
 
 from __future__ import annotations
 

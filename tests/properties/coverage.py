@@ -67,12 +67,13 @@ MUST_BE_SEEN = (
     *("keys by table", "two operators by one table in one stage", "several tables"),
     *("two stateful stages", "two stateful operators in one stage", "degree 2 or more", "more buckets than channels"),
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),
-    *("several segments", "through bytes", "one row per frame", "error", "error after a whole epoch", "failed tuple"),
+    *("several segments", "brackets", "through bytes", "one row per frame"),
+    *("error", "error after a whole epoch", "failed tuple"),
 )
 
 
 def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
-    plan, graph, cuts = prepared.plan, prepared.graph, prepared.cuts
+    plan, graph = prepared.plan_with_ports, prepared.graph
     seen[f"cases of {test}"] += 1
     seen.update({f"operator {o.kind}" for o in graph.operators})
     seen.update({f"source {prepared.case.kind(number)}" for number in range(len(graph.sources))})
@@ -123,7 +124,8 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "two operators by one table in one stage": _sharing(prepared) and len(set(plan.tables.values())) == 1,
         "several tables": len({wire.route.table for wire in layout(plan).wires} - {None}) > 1,
         "several epochs": len(prepared.epochs) > 2,
-        "several segments": any(cuts.intersection(pe.operators[1:]) for pe in layout(plan).pes.values()),
+        "several segments": any(plan.decisions[o].ports for pe in layout(plan).pes.values() for o in pe.operators[1:]),
+        "brackets": prepared.case.choice.bracketed,
         "through bytes": prepared.case.choice.through_bytes,
         "one row per frame": plan.frame_rows == 1,
         "tuples in a sink": any(outcome.answer.values()),

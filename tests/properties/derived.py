@@ -314,7 +314,7 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
 
 def no_zeros(rows: list[Any]) -> list[Any]:
     if rows[-1].n == 0:
-        raise ValueError(f"no zero behind {len(rows)}")
+        raise ValueError(f"no zero after {len(rows)}")
     return rows[:2]
 
 
@@ -336,7 +336,7 @@ _FAILING: Mapping[str, Mapping[str, Any]] = {
     "punctor": pool.FAILING_PREDICATES,
     "flat_map": pool.FAILING_FLAT_MAPS,
     "split": pool.FAILING_SPLITS,
-    # Which attribute has the field that fails: in a kernel, or beside folds that no kernel has.
+    # Which attribute has the field that fails: in a kernel, or next to folds without a kernel.
     "aggregate": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
     | {n: ("x", a) for n, a in folds.failing_aggregates(FLOAT).items()}
     | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
@@ -366,14 +366,14 @@ def _with_policy(
         case "split":
             made = stream.split(chosen, 3, on_error=policy, name=name)
             both = made[0].union(*made[1:], name=f"{name}.union")
-            return tw.Stream(both.app, both.ref, both.tuple_type, beside_letters=made[0].beside_letters)
+            return tw.Stream(both.app, both.ref, both.tuple_type, dead_letter_stream=made[0].dead_letter_stream)
         case "apply":
             return _marked(stream, over[0], name).apply(_window(*over), chosen, Base, on_error=policy, name=name)
         case "join":
             right = stream.map(lambda t: {"rk": t.k, "rn": t.n}, name=f"{name}.right")
             joined = stream.join(right, window.last(2), on={"k": "rk"}, where=chosen, on_error=policy, name=name)
             back = joined.map(lambda t: Base(t.i, t.rn, t.x, t.y, t.s, t.k, t.b), Base, name=f"{name}.back")
-            return tw.Stream(back.app, back.ref, back.tuple_type, beside_letters=joined.beside_letters)
+            return tw.Stream(back.app, back.ref, back.tuple_type, dead_letter_stream=joined.dead_letter_stream)
         case "map_batches":
             return stream.map_batches(chosen, Base, on_error=policy, name=name)
         case "custom":
@@ -394,7 +394,7 @@ KINDS = (
     *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
     *("operator", *["policy"] * 4, "loop", "passing"),
 )
-# How many streams a node takes beside the first, and how many tuples it may make of one.
+# How many streams a node takes in addition to the first, and how many tuples it may emit for one.
 MORE_INPUTS = {"meet": 1, "wide join": 1, "passing": 1}
 FACTOR = {
     "loop": 6,

@@ -251,7 +251,7 @@ ANALYZABLE_MAPS |= {
     "calls": lambda t: Base(t.i, readable_helper(t), t.x, max(t.x, 0), grade(t.x, low=-1.0), t.k, t.n > 1),
 }
 
-# Maps that read little: what stands before them computes attributes that nobody needs.
+# Maps that read few attributes: the operators before them compute attributes that no operator needs.
 NARROW_MAPS: dict[str, RowFunction] = {
     "only_n_and_k": lambda t: Base(t.n, t.n, HALF, 0.25, WORD, t.k, True),
     "only_i": lambda t: Base(t.i, 1, 0.5, HALF, WORD, WORD, t.i > 0),

@@ -1,7 +1,7 @@
-"""Workers of the parallel engine without processes: messages arrive in any order that channels can be heard in.
+"""Workers of the parallel engine without processes: messages arrive in any order that real channels allow.
 
-Between two workers messages keep their order; everything else is chance: whose message comes next, whether a worker
-works or listens, whether one falls far behind.
+Between two workers messages keep their order; everything else is random: whose message comes next, whether a worker
+works or receives, whether one is much slower than the others.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Interleaved:
         # Some are much slower than others.
         pace = [self.chance.choice((1.0, 1.0, 0.3, 0.02)) for _ in self.workers]
         self._send(DRIVER, list(enumerate(begins)))
-        while not gather.whole:
+        while not gather.complete:
             links = [link for link, waiting in self.links.items() if waiting]
             workers = [worker for worker in self.workers if worker.can_work]
             assert links or workers, "everybody waits for somebody"
@@ -90,7 +90,7 @@ class Interleaved:
 
 
 def _check_order(gather: Gather) -> None:
-    """The mergers alone give the order: nothing behind them sorts."""
+    """The mergers alone determine the order: nothing after them sorts."""
     for wire, items in gather.out.items():
         if isinstance(gather.mergers[wire], Unordered):
             continue

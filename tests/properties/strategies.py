@@ -24,6 +24,7 @@ from tests.properties import control, derived, folds
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
+from thalweg.analysis.unused_state import settled
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.storage.log import Epoch, InputLog
@@ -32,7 +33,7 @@ from thalweg.ir.endpoints import SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS, Plan
 from thalweg.ir.types import BOOL, FLOAT, INT, STR
-from thalweg.optimize.choose_degrees import asked_degrees
+from thalweg.optimize.choose_degrees import asked_degrees, open_states
 from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import Held
 
@@ -86,10 +87,11 @@ class PlanChoice:
     through_bytes: bool  # send every frame through its encoded form, as Spark does
     rules: str = "thalweg"  # of parallel regions
     uniform: bool = False  # one degree for all regions, the first, as users ask for it; else one for each state
-    control: tuple[tuple[int, str, int], ...] = ()  # what the user says: (operator, what, a number)
+    control: tuple[tuple[int, str, int], ...] = ()  # the user's hints: (operator, kind, number)
     tables: tuple[int, ...] = ()  # the channels of buckets, over and over; none: no tables
     tables_differ: bool = False  # from operator to operator
-    cuts: tuple[int, ...] = ()  # the operators with which a new segment begins
+    ports: tuple[int, ...] = ()  # operators with a threaded port, each of which begins a new segment
+    bracketed: bool = False  # run the form of the code with brackets
 
     def tables_of(self, degrees: Mapping[str, int], buckets: int) -> dict[str, tuple[int, ...]]:
         if not self.tables:
@@ -141,9 +143,11 @@ class Case:
         spool_items(graph.sources, folder / "spool", rows_per_file=5)
         return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
 
-    def cuts(self, graph: LogicalGraph) -> frozenset[str]:
-        names = [operator.name for operator in graph.operators]
-        return frozenset(names[number % len(names)] for number in self.choice.cuts)
+    def with_ports(self, plan: Plan) -> Plan:
+        """The plan with threaded ports: engines run its segments in one thread, and refuse it in a plan file."""
+        names = [operator.name for operator in plan.graph.operators if operator.inputs]
+        chosen = {names[number % len(names)] for number in self.choice.ports}
+        return plan.decide({name: replace(plan.decisions[name], ports=(0,)) for name in chosen})
 
     def plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None = None) -> Plan:
         hinted = replace(graph, hints=control.hints(graph, self.choice.control))
@@ -154,10 +158,11 @@ class Case:
 
     def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> Plan:
         choice = self.choice
-        asked = asked_degrees(graph, choice.rules)
+        known = settled(graph)
+        asked, free = asked_degrees(known, choice.rules), open_states(known, choice.rules)
         degrees = {
-            o.name: choice.degrees[index % len(choice.degrees)] if o.key else 1
-            for index, o in enumerate(graph.stateful)
+            o.name: choice.degrees[index % len(choice.degrees)] if o.name in free else 1
+            for index, o in enumerate(known.stateful)
             if o.name not in asked
         }
         fuse: str | dict[str, str] = choice.fusion
@@ -205,7 +210,7 @@ KINDS = ("parquet", "csv", "jsonl", "arrow", "beacon", "iterable", "shards")
 
 
 def _literal(rows: Iterable[Row]) -> str:
-    """Rows as Python text: `nan` and `inf` alone are no literals."""
+    """Rows as Python text: `nan` and `inf` alone are not literals."""
     texts = [", ".join(_value(v) for v in row) for row in rows]
     return "(" + "".join(f"({text}), " for text in texts) + ")"
 
@@ -451,7 +456,7 @@ def _maps_and_filters(draw: DrawFn, copies: list[int], failing: bool) -> tuple[l
 def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[int]]:
     """Two aggregates by one key, and between them a map or a union that keeps the key's channels or does not.
 
-    Whether both may stand in one stage is what the planner must get right; chance alone rarely asks.
+    The planner must decide correctly whether both may be in one stage; random graphs rarely test this.
     """
     source, other, first = _stream(draw, copies), _stream(draw, copies), len(copies)
     by = draw(st.sampled_from((("k",), ("n",), ("k", "n"), ("y",))))
@@ -508,6 +513,7 @@ def plan_choices() -> SearchStrategy[PlanChoice]:
         st.one_of(st.just(()), st.lists(st.integers(0, 11), min_size=1, max_size=9).map(tuple)),
         st.booleans(),
         st.one_of(st.just(()), st.just(tuple(range(64))), st.lists(st.integers(0, 20), max_size=6).map(tuple)),
+        st.booleans(),
     )
 
 

@@ -20,7 +20,7 @@ from tests.properties.strategies import Case, Node, PlanChoice, cases, plan_choi
 from tests.properties.test_plan_invariance import SETTINGS
 from thalweg.engine.inputs.feedback import fed_back, until_nothing_is_fed
 from thalweg.engine.local.serial import LocalEngine
-from thalweg.engine.state.migrate import Change, agreed_times, changed, moved_parts, rebucketed
+from thalweg.engine.state.migrate import agreed_times, changed, moved_parts, rebucketed
 from thalweg.engine.state.stored_state import stored_in
 from thalweg.engine.storage.log import Epoch
 from thalweg.engine.storage.manifest import Manifest, make_manifest
@@ -29,6 +29,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Process
 from thalweg.ir.plan import Plan
+from thalweg.optimize.request import PlanRequest
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.describe_bucket import describe_bucket
 from thalweg.runtime.frame import Frame
@@ -50,7 +51,7 @@ REMEMBERING = (
 
 @dataclass(frozen=True)
 class Moves:
-    """A case, and behind which epochs its state moves into which plan."""
+    """A case, and after which epochs its state moves into which plan."""
 
     case: Case
     moves: tuple[tuple[int, PlanChoice], ...]
@@ -85,7 +86,7 @@ def _no_power_cuts() -> Iterator[None]:
 def test_a_move_never_changes_the_answer(moves: Moves) -> None:
     with prepared(moves.case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        last = len(ready.epochs) - 1  # the final one: nothing goes on behind it
+        last = len(ready.epochs) - 1  # the final one: nothing follows it
         numbers = sorted(number % last for number, _ in moves.moves) if last else []
         steps = [(n, moves.plan(ready.graph, choice)) for n, (_, choice) in zip(numbers, moves.moves, strict=False)]
         note(f"{ready.describe()}\n\nmoves: {moves.moves}")
@@ -95,7 +96,7 @@ def test_a_move_never_changes_the_answer(moves: Moves) -> None:
 
 
 def _run(plan: Plan, epochs: list[Epoch], steps: list[tuple[int, Plan]], folder: Path) -> Outcome:
-    """Epoch after epoch, with a move behind the epochs of these numbers. There is no failing tuple in these cases."""
+    """Epoch after epoch, with a move after the epochs with these numbers. No tuple fails in these cases."""
     engine = LocalEngine(plan)
     manifest = make_manifest(plan, "local", ())
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
@@ -121,7 +122,7 @@ def _moved(engine: LocalEngine, manifest: Manifest, into: Plan, folder: Path) ->
     """As `migrate` does it, without the rest of a checkpoint."""
     state = stored_in([(c, b, data) for (_, c), held in engine.state.items() for b, data in held.items()])
     degrees = {o.name: into.decisions[o.name].degree or 0 for o in into.graph.stateful}
-    wanted = changed(manifest, Change(degrees, into.buckets))
+    wanted = changed(manifest, PlanRequest(degree=degrees, buckets=into.buckets))
     assert (wanted.degrees, wanted.routes) == (degrees, {})
     wanted = replace(wanted, assignments=make_manifest(into, "local", ()).assignments)
     buckets, _ = moved_parts(state, rebucketed(state, wanted), manifest, wanted)

@@ -46,7 +46,7 @@ def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) ->
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
         workers = Interleaved(seed, through_bytes=case.choice.through_bytes)
-        engine = ParallelEngine(ready.plan, workers=workers, options=chosen, cuts=ready.cuts)
+        engine = ParallelEngine(ready.plan_with_ports, workers=workers, options=chosen)
         count_case("parallel, any order of arrival", ready, expected)
         compare(ready, expected, run_engine(engine, ready.epochs))
 
@@ -56,7 +56,7 @@ def test_any_order_of_arrival(case: Case, chosen: ParallelOptions, seed: int) ->
 def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -> None:
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        engine = ParallelEngine(ready.plan, workers=Interleaved(seed), options=chosen, cuts=ready.cuts)
+        engine = ParallelEngine(ready.plan_with_ports, workers=Interleaved(seed), options=chosen)
         count_case("parallel, errors", ready, expected)
         compare(ready, expected, run_engine(engine, ready.epochs))
 
@@ -66,7 +66,7 @@ def test_failures_in_any_order(case: Case, chosen: ParallelOptions, seed: int) -
 def test_with_processes(pool: Pool, case: Case, chosen: ParallelOptions) -> None:
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        engine = ParallelEngine(ready.plan, workers=pool, options=chosen, cuts=ready.cuts)
+        engine = ParallelEngine(ready.plan_with_ports, workers=pool, options=chosen)
         count_case("parallel, processes", ready, expected)
         compare(ready, expected, run_engine(engine, ready.epochs))
         engine.close()

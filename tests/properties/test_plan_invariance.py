@@ -18,7 +18,8 @@ from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
-from thalweg.ir.text import parse_plan, plan_as_json, plan_from_json, print_plan
+from thalweg.ir.plan_json import plan_as_json, plan_from_json
+from thalweg.ir.text import parse_plan, print_plan
 from thalweg.optimize.passes import make_plan
 
 SETTINGS = settings(
@@ -70,13 +71,14 @@ def _watched() -> Iterator[None]:
 def test_the_plan_never_changes_the_answer(case: Case) -> None:
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
+        found = ready.run()
         count_case("plan invariance", ready, expected)
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None
         assert count_difference(ready.graph, expected, found) is None
-        assert parse_plan(print_plan(ready.plan), ready.plan.graph) == ready.plan
-        assert plan_from_json(plan_as_json(ready.plan), ready.plan.graph) == ready.plan
+        plan = ready.plan_with_ports
+        assert parse_plan(print_plan(plan), plan.graph) == plan
+        assert plan_from_json(plan_as_json(plan), plan.graph) == plan
 
 
 @settings(SETTINGS, max_examples=share(5) * 2)
@@ -120,7 +122,7 @@ def test_with_one_source_the_cuts_do_not_matter(case: Case) -> None:
         note(ready.describe())
         for max_tuples in (1_000_000, case.max_tuples % 5 + 2):
             epochs = case.epochs(ready.graph, ready.folder, max_tuples)
-            found = run_local(ready.plan, epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
+            found = ready.run(epochs)
             assert difference(expected, found, ready.plan.graph) is None, f"cut at {max_tuples}"
             assert difference(expected, run_reference(ready.graph, epochs)) is None, f"reference, cut at {max_tuples}"
 
@@ -131,7 +133,7 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
     """Same operator, same tuple, same message; sinks hold the reference's output up to the last whole epoch."""
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes, cuts=ready.cuts)
+        found = ready.run()
         count_case("errors", ready, expected)
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, note, settings
 
 from tests.amount import share
-from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
+from tests.properties.check import count_difference, difference, prepared, run_reference
 from tests.properties.coverage import count_case, seen, watch
 from tests.properties.test_plan_invariance import SETTINGS
 from tests.properties.typed_cases import TypedCase, typed_cases
@@ -66,7 +66,7 @@ def test_the_reported_error_is_the_references(case: TypedCase) -> None:
 def _check(case: TypedCase, test: str) -> None:
     with prepared(case) as ready:
         expected = run_reference(ready.graph, ready.epochs)
-        found = run_local(ready.plan, ready.epochs, through_bytes=case.choice.through_bytes)
+        found = ready.run()
         count_case(test, ready, expected)
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None

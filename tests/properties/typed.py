@@ -70,7 +70,7 @@ PREDICATES: dict[str, RowFunction] = {
     "list_is": lambda t: t.v == [1, 2],
 }
 
-# Maps. The first ones are vectorized: they only copy what is no number.
+# Maps. The first ones are vectorized: they only copy values that are not numbers.
 
 COPIES: dict[str, RowFunction] = {
     "copy": lambda t: {

@@ -127,7 +127,7 @@ _NASTY: tuple[tuple[Any, ...], ...] = (
 
 @st.composite
 def typed_files(draw: DrawFn) -> tuple[tuple[Any, ...], ...]:
-    """Files of one source: each byte picks a value, and a bit says for each attribute whether from the nasty ones."""
+    """Files of one source: each byte picks a value, and a bit per attribute decides whether it is an unusual one."""
     nasty = draw(st.integers(0, 2 ** len(NAMES) - 1))
     values = [(_NASTY if nasty >> i & 1 else _CALM)[i] for i in range(len(NAMES))]
     count = draw(st.sampled_from((1, 4, 8, 12, 16, 24)))

@@ -19,7 +19,7 @@ from thalweg.runtime.brackets import Stack, Timer
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Bracket, Output
+from thalweg.runtime.pe_program import Bracket, Output
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
 
@@ -132,7 +132,7 @@ def test_the_times_of_a_frame_add_up() -> None:
     assert sum(timer.ns) + timer.outside_ns == next(ticks) - 1
     assert all(timer.ns), "every operator has been called, and the chain was tried first"
     pe.run(turn(1, 2), timer)
-    assert sum(timer.ns) + timer.outside_ns == next(ticks) - 1, "a timer goes on from frame to frame"
+    assert sum(timer.ns) + timer.outside_ns == next(ticks) - 1, "a timer continues from frame to frame"
 
 
 def test_the_time_of_an_operator_is_its_own() -> None:

@@ -27,7 +27,7 @@ def mix(value: int) -> int:
 
 
 def slow_hash(key: int | bytes) -> int:
-    """The same hash, one key and one word at a time. A last, short word stands at the high end of its 64 bits."""
+    """The same hash, one key and one word at a time. A last, short word is at the high end of its 64 bits."""
     if isinstance(key, int):
         return mix((key & MASK) ^ SEED)
     hashed = SEED ^ (len(key) * 0xFF51AFD7ED558CCD & MASK)
@@ -134,7 +134,7 @@ def test_no_key_is_one_key() -> None:
     assert distinct(keys) == 1
 
 
-def test_dictionary_values_that_no_row_uses_are_no_keys() -> None:
+def test_dictionary_values_that_no_row_uses_are_not_keys() -> None:
     """After an exchange a dictionary still holds the keys of other channels; they must get no state here."""
     column = Coded(np.array([2, 2, 0], np.int32), pa.array(["c", "gone", "a"]))
     keys = keys_of([column], 3)

@@ -56,7 +56,7 @@ FRAME = Frame(
 )
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "dict": lambda t: {"i": t.i, "x": t.x, "s": t.s, "b": t.b},
-    "another order": lambda t: {"b": t.b, "s": t.s, "x": t.x, "i": t.i},
+    "a different order": lambda t: {"b": t.b, "s": t.s, "x": t.x, "i": t.i},
     "tuple": lambda t: Out(t.i, t.x, t.s, t.b),
     "by name": lambda t: Out(b=t.b, s=t.s, x=t.x, i=t.i),
     "itself": lambda t: t,

@@ -141,7 +141,7 @@ def test_numbers_and_pulses(lengths: list[int], channels: int, period: int, seed
 @settings(max_examples=150, deadline=None)
 @given(sizes, st.integers(1, 5), st.integers(1, 4), st.integers(0, 1000))
 def test_nothing_waits_longer_than_a_pulse(lengths: list[int], channels: int, period: int, seed: int) -> None:
-    """Once a pulse was heard on all channels, everything up to it has gone: idle channels hold nobody up."""
+    """Once a pulse has arrived on all channels, everything up to it is emitted: idle channels delay nothing."""
     streams = [
         dropped(items, lambda p: p % 3 > 0) for items in routed(lengths, channels, by_key(channels, seed), period)
     ]
@@ -211,7 +211,7 @@ def test_numbers_that_are_shared_do_not_hide_a_gap() -> None:
 
 @pytest.mark.parametrize("kind", [Numbers, NumbersAndPulses])
 def test_what_is_held_back_is_not_looked_at_again(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of three channels is far behind: each of its frames lets a few tuples go, of thousands that wait."""
+    """One of three channels is slow: each of its frames releases a few of thousands of waiting tuples."""
     looked: list[int] = []
     numbers_of = Queues._numbers
 

@@ -50,7 +50,7 @@ def test_stored_values_come_back(column: tuple[AttributeType, list[Any]]) -> Non
 
 
 def test_what_is_stored_tells_values_not_objects() -> None:
-    """An epoch that is run again must write the same bytes, whoever shares an object with whom this time."""
+    """An epoch that is run again must write the same bytes, even if objects are shared differently."""
     shared, one, two = "ab" * 20, "".join(["ab"] * 20), "".join(["ab"] * 20)
     assert one is not two
     kind = list_of(STR)
@@ -69,7 +69,7 @@ def test_slices_gathers_and_joins(column: tuple[AttributeType, list[Any]], data:
         assert same(to_list(take(made, np.array(picks, np.int64))), [values[i] for i in picks])
 
 
-def test_tuples_of_one_length_are_no_matrix() -> None:
+def test_tuples_of_one_length_are_not_a_matrix() -> None:
     column = from_values([(1.0, ("a",)), (2.0, ("b",))], POINT)
     assert isinstance(column, np.ndarray)
     assert column.shape == (2,)

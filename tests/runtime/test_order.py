@@ -66,7 +66,7 @@ def test_slices_keep_everything_in_order_and_positions_whole(parts: list[list[tu
         assert [k for piece in cut for k in keys_of(piece[index])] == keys_of(frame)
     positions = [{k[0] for frame in piece for k in keys_of(frame)} for piece in cut]
     filled = [piece for piece in positions if piece]
-    assert all(max(a) < min(b) for a, b in pairwise(filled)), "slices follow each other, no position stands in two"
+    assert all(max(a) < min(b) for a, b in pairwise(filled)), "slices do not overlap"
     counts = Counter(k[0] for keys in parts for k in keys)
     heaviest = max(counts.values(), default=0)
     assert all(sum(len(frame) for frame in piece) < rows + max(heaviest, 1) for piece in cut)

@@ -1,4 +1,4 @@
-"""Keys in other buckets: all of them, each where the hash says, with what was remembered untouched."""
+"""Keys move to other buckets: all of them, each to the bucket of its hash, with unchanged state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_some_keys_lack_is_dropped() -> None:
     assert OperatorPart("op", rebucket("op", parts, 1)[0]).table().schema.names == ["key", "x"]  # type: ignore[union-attr]
 
 
-def test_no_state_is_no_bucket() -> None:
+def test_no_bucket_without_state() -> None:
     assert rebucket("op", [], 4) == {}
     assert rebucket("op", [table(pa.nulls(0)), table(pa.nulls(0))], 4) == {}
     assert rebucket("op", [OperatorPart("op", pack_entries([]))], 4) == {}

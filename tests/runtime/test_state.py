@@ -133,7 +133,7 @@ def test_a_bucket_keeps_no_strings_of_the_past() -> None:
     assert b"old value 2" in store.data[0]
 
 
-def test_a_state_of_another_version_is_refused() -> None:
+def test_a_state_of_a_different_version_is_refused() -> None:
     store = DictStore()
     header = json.dumps({"version": 99, "operators": []}).encode()
     store.data = {b: len(header).to_bytes(4, "little") + header for b in range(4)}

@@ -55,7 +55,7 @@ def test_any_order_of_arrival(channels: int, count: int, share: int, seed: int, 
         assert merger.ready == (min(newest) > merger.last)
         if merger.ready and (eager or chance.random() < 0.5):
             slices.append(merger.take())
-            assert slices[-1].pulse.position == min(newest), "an idle channel holds nobody up longer than to its pulse"
+            assert slices[-1].pulse.position == min(newest), "an idle channel delays the others only until its pulse"
     if merger.ready:
         slices.append(merger.take())
     assert merger.held == 0
@@ -81,7 +81,7 @@ def test_tuples_of_one_position_from_several_channels_stay_together() -> None:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_positions_may_be_below_zero(channels: int) -> None:
-    """What is fed back stands before the epoch's own tuples, in the first epochs below zero."""
+    """Feedback tuples come before the epoch's own tuples; in the first epochs their positions are negative."""
     merger = WiresMerger(channels, -8)
     merger.arrive(0, {0: frame([-7, -1, 0])}, Pulse(0))
     assert merger.ready == (channels == 1)

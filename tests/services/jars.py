@@ -32,7 +32,7 @@ _DEPENDENCY = '<dependency org="{0}" name="{1}" rev="{2}" transitive="{3}" conf=
 
 
 class Unavailable(Exception):
-    """What Ivy says of artifacts that it does not get."""
+    """The part of Ivy's output about artifacts that it could not download."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Jars:
             return folder
         KEPT.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=KEPT) as temporary:
-            beside = Path(temporary) / "jars"
-            self._retrieve(Path(temporary), beside)
-            beside.rename(folder)
+            partial = Path(temporary) / "jars"
+            self._retrieve(Path(temporary), partial)
+            partial.rename(folder)
         return folder
 
     def _retrieve(self, work: Path, into: Path) -> None:

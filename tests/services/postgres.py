@@ -21,7 +21,7 @@ USER = "writer"
 
 
 def _binaries() -> Path:
-    """Where initdb lies. Debian keeps it off the path; where it is missing and we may, it is installed."""
+    """The path of initdb. Debian keeps it off PATH; if it is missing and we have the permission, it is installed."""
     for _ in range(2):
         found = shutil.which("initdb")
         if found is not None:
@@ -68,13 +68,13 @@ class Postgres:
         assert done.returncode == 0, done.stdout.decode()
 
     def start(self) -> None:
-        # No fsync: no power cut is tested. No socket file, so nothing lies outside of the folder.
+        # No fsync: power cuts are not tested. No socket file, so that nothing is outside of the folder.
         options = f"-c listen_addresses=127.0.0.1 -p {self.port} -c unix_socket_directories= -c fsync=off"
         log = self.data.parent / "log"
         self._run("pg_ctl", f"--pgdata={self.data}", "--wait", f"--log={log}", f"--options={options}", "start")
 
     def stop(self) -> None:
-        """At once, as a crash would: whoever is connected is cut off."""
+        """Immediately, as in a crash: clients are disconnected."""
         self._run("pg_ctl", f"--pgdata={self.data}", "--wait", "--mode=immediate", "stop")
 
     @property

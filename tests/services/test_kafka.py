@@ -203,11 +203,11 @@ def impatient() -> Iterator[tuple[str, object]]:
     yield from {"kafka.max.block.ms": 1000, "fetchOffset.numRetries": 1}.items()
 
 
-def test_a_broker_that_is_away(spark: SparkSession, tmp_path: Path) -> None:
-    nobody = f"127.0.0.1:{free_port()}"
+def test_an_unavailable_broker(spark: SparkSession, tmp_path: Path) -> None:
+    closed = f"127.0.0.1:{free_port()}"
     reading = tw.App("reading")
-    reading.source(tw.kafka(nobody, "ticks", options=dict(impatient())), Point, name="points").sink(tw.none())
-    with pytest.raises(InputError, match=f"the topic ticks at {nobody} cannot be read") as unread:
+    reading.source(tw.kafka(closed, "ticks", options=dict(impatient())), Point, name="points").sink(tw.none())
+    with pytest.raises(InputError, match=f"the topic ticks at {closed} cannot be read") as unread:
         reading.start(spark, follow=False).result()
     assert unread.value.operator == "points.records"
     assert unread.value.where is not None
@@ -216,7 +216,7 @@ def test_a_broker_that_is_away(spark: SparkSession, tmp_path: Path) -> None:
 
     writing = tw.App("writing")
     made = writing.source(tw.beacon(lambda i: {"i": i, "tags": []}, count=3), Point)
-    made.sink(tw.kafka(nobody, "points", options=dict(impatient()), retry_s=0.2), name="sent")
+    made.sink(tw.kafka(closed, "points", options=dict(impatient()), retry_s=0.2), name="sent")
     with pytest.raises(OutputError, match="epoch 0 cannot be delivered to the topic points") as unsent:
         writing.start(spark, follow=False).result()
     assert unsent.value.operator == "sent"

@@ -89,7 +89,7 @@ def test_killed_at_random_moments(postgres: Postgres, table: str, tmp_path: Path
         chains += 1
 
 
-def test_killed_behind_the_commit(postgres: Postgres, table: str, tmp_path: Path) -> None:
+def test_killed_after_the_commit(postgres: Postgres, table: str, tmp_path: Path) -> None:
     """The epoch is in the database, and the run does not know: the next start leaves it out."""
     app = app_of(postgres.dsn, table)
 
@@ -134,7 +134,7 @@ ratio.dead_letters.sink(tw.postgres(dsn, "TABLE_letters"), name="letters")
 
 @pytest.mark.spark
 def test_killed_with_all_of_spark(postgres: Postgres, table: str, tmp_path: Path) -> None:
-    """Dead letters, too, go into a table; the secret is in nothing that Spark or Thalweg keeps or says."""
+    """Dead letters can go to a table as well; Spark and Thalweg neither store nor print the secret."""
     app, said = tmp_path / "items_app.py", tmp_path / "said"
     app.write_text(SPARK_APP.replace("TABLE", table))
     (tmp_path / "dsn.txt").write_text(postgres.dsn)
@@ -161,7 +161,7 @@ def test_killed_with_all_of_spark(postgres: Postgres, table: str, tmp_path: Path
 
 
 def test_a_server_that_comes_back(postgres: Postgres, table: str, tmp_path: Path) -> None:
-    """It crashes twice while the run goes on: the run waits, says so, and nothing is lost or there twice."""
+    """It crashes twice during the run: the run waits with a warning; no tuple is lost or stored twice."""
     down = threading.Event()
 
     def crash(report: EpochReport) -> None:
@@ -186,7 +186,7 @@ def test_a_server_that_comes_back(postgres: Postgres, table: str, tmp_path: Path
     assert str(said[0].message).startswith(f"out waits for PostgreSQL at 127.0.0.1:{postgres.port}/postgres: ")
 
 
-def test_a_server_that_stays_away(postgres: Postgres, table: str, tmp_path: Path) -> None:
+def test_a_server_that_stays_unavailable(postgres: Postgres, table: str, tmp_path: Path) -> None:
     app = app_of(postgres.dsn, table, retry_s=0.3)
 
     def crash(report: EpochReport) -> None:
@@ -328,7 +328,7 @@ def test_what_does_not_fit_stops_the_run(postgres: Postgres, table: str) -> None
 # Tables
 
 
-def test_a_table_of_another_run(postgres: Postgres, table: str, tmp_path: Path) -> None:
+def test_a_table_of_a_different_run(postgres: Postgres, table: str, tmp_path: Path) -> None:
     run(app_of(postgres.dsn, table, 30), tmp_path / "first")
     with pytest.raises(CheckpointError, match="another run of Thalweg wrote to the table") as failure:
         run(app_of(postgres.dsn, table, 20))
@@ -393,7 +393,7 @@ def test_a_table_that_is_not_there(postgres: Postgres, table: str, tmp_path: Pat
 
 
 def test_two_runs_take_turns_for_nothing(postgres: Postgres, table: str, tmp_path: Path) -> None:
-    """Whoever lost the table to another run is told, and writes no more."""
+    """A run that lost the table to another run reports an error and stops writing."""
     app = app_of(postgres.dsn, table)
 
     def take(report: EpochReport) -> None:

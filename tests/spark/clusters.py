@@ -94,7 +94,7 @@ class Bare:
 
 
 def _wait_for(run: Run, pattern: str) -> str:
-    """What the process says, once it says it."""
+    """The text that the process prints, once it has printed it."""
     found: list[str] = []
 
     def is_said() -> bool:

@@ -74,15 +74,15 @@ def before_sinks(epoch: int) -> None:
 
 def inside_sink(epoch: int) -> None:
     """The first sink has the epoch; of the second one's file half is on the disk."""
-    write_beside, last = storage._write_beside, "kept"
+    write_part, last = storage._write_part, "kept"
 
     def dying(file: Path, data: bytes, *, durable: bool) -> Path:
         if file.parent.name == last and file.name.startswith(f"epoch-{epoch:010d}"):
-            write_beside(file, data[: len(data) // 2], durable=durable)
+            write_part(file, data[: len(data) // 2], durable=durable)
             die()
-        return write_beside(file, data, durable=durable)
+        return write_part(file, data, durable=durable)
 
-    patch(storage, "_write_beside", dying)
+    patch(storage, "_write_part", dying)
 
 
 def after_sinks(epoch: int) -> None:

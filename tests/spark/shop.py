@@ -53,7 +53,7 @@ def remember(sale: Sale, seen: Seen | None, submit):
     submit(Total(sale.shop, seen.count, seen.cents))
     return seen
 """,
-    # Kills, once each: the file `kill` says whom, in which operator and at which tuple.
+    # Kills, once each: the file `kill` names the process, the operator and the tuple.
     "mishaps.py": """
 import json
 import os
@@ -111,7 +111,7 @@ def fee_of(shop):
     return _FEES[shop]
 """,
     "pricing/fees.json": json.dumps({f"shop{n}": n * 7 for n in range(5)}),
-    "unrelated.py": "raise AssertionError('nobody imports this')\n",
+    "unrelated.py": "raise AssertionError('this must not be imported')\n",
 }
 ROWS, SPLITS, PER_EPOCH = 40, 3, 24
 EPOCHS = 5  # and the final one

@@ -74,7 +74,7 @@ def test_a_secret_reaches_the_workers_and_no_file(tmp_path: Path) -> None:
     assert result.tuples_out == {"out": 1}
     stored = contents(tmp_path / "state") | contents(tmp_path / "out")
     assert stored
-    parts = {base64.b64encode(WORD.encode()[skip:])[4:-4] for skip in range(3)}  # whatever stands before it
+    parts = {base64.b64encode(WORD.encode()[skip:])[4:-4] for skip in range(3)}  # whatever comes before it
     for name, data in stored.items():
         assert WORD.encode() not in data, name
         assert not any(part in data for part in parts), name

@@ -23,7 +23,7 @@ SEED = 11
 FILES = 6  # nine epochs and the final one
 FINAL = 9
 
-# One chain of deaths on one checkpoint, each behind the one before.
+# One sequence of deaths on one checkpoint.
 DEATHS = (
     ("after_log", 2),
     ("before_sinks", 3),
@@ -66,7 +66,7 @@ def _exit_code(command: list[str], said: Path) -> int:
 
 
 def test_killed_at_random_moments(expected: dict[str, bytes], tmp_path: Path) -> None:
-    """Two lanes at a time: while one waits for the disk or for a single thread of the JVM, the other goes on."""
+    """Two lanes at a time: while one waits for the disk or for a single thread of the JVM, the other continues."""
     with ThreadPoolExecutor(2) as lanes:
         halves = [lanes.submit(_kill, tmp_path / f"lane{lane}", -(-KILLS // 2), SEED + lane) for lane in range(2)]
         outputs = [output for half in halves for output in half.result()]

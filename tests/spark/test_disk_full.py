@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 FILES = 2
 
 
-def test_the_run_stops_and_goes_on(tmp_path: Path) -> None:
+def test_the_run_stops_and_resumes(tmp_path: Path) -> None:
     expected = undisturbed(tmp_path / "undisturbed", FILES)
     with small_disk(tmp_path / "disk", 64_000_000) as disk:
         small = Small.make(tmp_path / "small", FILES)

@@ -140,8 +140,8 @@ def test_an_iterable_killed_with_all_of_spark(tmp_path: Path) -> None:
     assert small.output() == undisturbed(tmp_path / "undisturbed", files=3)
 
 
-def test_follow_ends_by_a_stop_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endless beacon with a rate beside an endless generator, of which only the last epoch's input is kept; a last
+def test_follow_ends_by_a_stop_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless beacon with a rate next to an endless generator, of which only the last epoch's input is kept; a last
     start with counts ends the run."""
     monkeypatch.setattr(feed, "SpoolWriter", functools.partial(feed.SpoolWriter, rows_per_file=20))
     monkeypatch.setattr(retain, "_AT_ONCE", 1)

@@ -57,7 +57,7 @@ def test_a_tuple_that_fails(small: Small, expected: dict[str, bytes], engine: st
 
     assert small.log()[-1].number == FAILS_IN
     assert small.output() == {name: data for name, data in expected.items() if _epoch(name) < FAILS_IN}
-    small.run(engine)  # with the function put right it goes on where it stopped
+    small.run(engine)  # with the fixed function it resumes where it stopped
     assert small.output() == expected
 
 
@@ -90,8 +90,8 @@ def test_a_corrupt_file(tmp_path: Path) -> None:
     assert small.output() == undisturbed(tmp_path / "undisturbed", files=1)
 
 
-def test_the_command_says_it_in_one_paragraph(small: Small) -> None:
-    """And with --json in one document; the local engine says the same."""
+def test_the_command_reports_it_in_one_paragraph(small: Small) -> None:
+    """And with --json in one document; the local engine reports the same."""
     command = ("run", str(small.app(FAILING_MAP)), "--max-tuples-per-epoch", str(PER_EPOCH))
     local = thalweg(*command, "--engine", "local", "--json")
     assert (local.returncode, local.stderr) == (1, "")

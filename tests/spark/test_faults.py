@@ -48,7 +48,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("spark")
 def test_a_tuple_that_kills_its_worker(tmp_path: Path, expected: dict[str, bytes]) -> None:
-    """By leaving, by a segmentation fault, and by never ending; each on the same checkpoint, behind the one before."""
+    """By exiting, by a segmentation fault, and by never ending, one after the other on the same checkpoint."""
     small = Small.make(tmp_path / "small")
     for poison, message, found in (
         ("{35: os._exit}", "a Python worker died", "in PE "),
@@ -75,7 +75,7 @@ LIMIT = {"idleTimeoutSeconds": "3", "killOnIdleTimeout": "true"}
 
 
 def test_processes_of_sparks_that_die(tmp_path: Path, expected: dict[str, bytes]) -> None:
-    """Its source process, which cuts the epochs, then its JVM: an error and no hang; the next start goes on."""
+    """Its source process, which cuts the epochs, then its JVM: an error and no hang; the next start resumes."""
     small = Small.make(tmp_path / "small")
     for victim, after, message in (
         ("python_streaming_source_runner", 1, "engine error: Spark's source process died"),

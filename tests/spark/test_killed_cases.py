@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tests.amount import SPARK_KILLED
 from tests.properties.strategies import Case
-from tests.spark.planned_driver import Drawn
 from tests.spark.processes import Run, moment, starved
+from tests.spark.random_case_driver import Drawn
 from tests.spark.test_plan_invariance import GRAPHS_PER_QUERY, SETTINGS, side_by_side
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes]
 
 KILLS = 2  # of each query
 EPOCHS = 5
-DRIVER = [sys.executable, "-m", "tests.spark.planned_driver"]
+DRIVER = [sys.executable, "-m", "tests.spark.random_case_driver"]
 ROOT = Path(__file__).parents[2]
 
 

@@ -14,8 +14,9 @@ from tests.small import Stop, stop_after
 from tests.spark.test_commands import entries
 from thalweg.cli.main import cli
 from thalweg.engine.state.inspect_checkpoint import Inspection, inspect_checkpoint
-from thalweg.engine.state.migrate import Change, migrate
+from thalweg.engine.state.migrate import migrate
 from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.optimize.request import PlanRequest
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -36,7 +37,7 @@ def test_up_and_down_gives_the_same_answer(tmp_path: Path) -> None:
     places = [tmp_path / f"state{number}" for number in range(4)]
     with pytest.raises(Stop):
         mixed.run(places[0], "spark", 2, watch=stop_after(1))
-    migrate(places[0], places[1], Change(3, 5))
+    migrate(places[0], places[1], PlanRequest(degree=3, buckets=5))
     done = inspect_checkpoint(places[1]).epochs_done
     assert done >= 1
     with pytest.raises(Stop):
@@ -52,7 +53,7 @@ def test_up_and_down_gives_the_same_answer(tmp_path: Path) -> None:
     assert shown(moved) == shown(before)
     with pytest.raises(Stop):
         mixed.run(places[2], "spark", 1, watch=stop_after(before.epochs_done))
-    migrate(places[2], places[3], Change(2, engine="local"))
+    migrate(places[2], places[3], PlanRequest(degree=2), engine="local")
     mixed.run(places[3], "local", 2)
     assert results(places[3]) == results(tmp_path / "undisturbed")
     logs = [[(e.number, e.base, e.tuples) for e in Checkpoint(f).log] for f in (places[3], tmp_path / "undisturbed")]

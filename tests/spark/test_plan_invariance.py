@@ -25,6 +25,7 @@ from tests.properties import control, derived, functions, typed
 from tests.properties.strategies import Case, cases
 from tests.properties.typed_cases import typed_cases
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.analysis.unused_state import settled
 from thalweg.endpoints.feed import Feed
 from thalweg.engine.core.run import RunOptions, Watch
 from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
@@ -38,7 +39,7 @@ from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Sink, StreamRef
 from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
-from thalweg.optimize.choose_degrees import asked_degrees
+from thalweg.optimize.choose_degrees import asked_degrees, open_states
 from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import Held
 from thalweg.verify.compare import first_difference, in_any_order
@@ -99,7 +100,7 @@ def test_the_plan_never_changes_the_answer(several: list[Case], channels: int, e
         result = run(plan, folder, per_epoch, reports.append)
         log = list(Checkpoint(folder / "checkpoint").log)
         assert len(log) == result.epochs
-        # Of all graphs at once: seeded chance depends on a tuple's position, and so on what stands beside a graph.
+        # Of all graphs at once: seeded randomness depends on a tuple's position, and so on the other graphs.
         reference = Reference(plan.graph)
         answer = reference.run(log)
         check_counts(plan.graph, reference, reports)
@@ -200,8 +201,9 @@ def plan_together(several: list[Case], graphs: list[LogicalGraph], channels: int
         tables |= case.choice.tables_of({o.name: degrees[o.name] for o in graph.stateful}, buckets)
 
     def make(graph: LogicalGraph) -> Plan:
-        asked = asked_degrees(graph, choice.rules)
-        by_name = {name: degree for name, degree in degrees.items() if name not in asked}
+        known = settled(graph)
+        asked, free = asked_degrees(known, choice.rules), open_states(known, choice.rules)
+        by_name = {o.name: degrees[o.name] if o.name in free else 1 for o in known.stateful if o.name not in asked}
         return make_plan(
             graph,
             degree=min(choice.degrees[0], channels) if choice.uniform else by_name,

@@ -39,14 +39,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("spark")
 def test_refusals_lose_nothing(small: Small, expected: dict[str, bytes]) -> None:
-    """All on one checkpoint; then other stateless code goes on, ends, and a start after the end is refused."""
+    """All on one checkpoint; then changed stateless code resumes and ends, and a start after the end is refused."""
     with pytest.raises(Stop):
         small.run("spark", watch=stop_after(2))
     before = contents(small.checkpoint)
     for message, changes, options in REFUSALS.values():
         with pytest.raises(CheckpointError, match=message):
             small.run("spark", *changes, **options)  # type: ignore[arg-type]
-    with pytest.raises(CheckpointError, match="belongs to another engine"):
+    with pytest.raises(CheckpointError, match="belongs to a different engine"):
         small.run("local")
     assert contents(small.checkpoint) == before
     small.run("spark", STATELESS_CODE)
@@ -67,7 +67,7 @@ def test_input_files_must_be_what_was_logged(small: Small, expected: dict[str, b
     file, away = Path(begun.path), small.folder / "elsewhere"
     stat = file.stat()
     file.rename(away)
-    with pytest.raises(InputError, match="has vanished before it was wholly processed"):
+    with pytest.raises(InputError, match="disappeared before it was fully processed"):
         small.run("spark")
     away.rename(file)
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000))
@@ -80,7 +80,7 @@ def test_input_files_must_be_what_was_logged(small: Small, expected: dict[str, b
 
 
 @pytest.mark.usefixtures("spark")
-def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
+def test_follow_pauses_and_resumes(small: Small, tmp_path: Path) -> None:
     """Ctrl-C in a terminal, in the middle of an epoch: the driver's whole process group gets SIGINT. The epoch becomes
     whole, no other begins, and nothing is said but that."""
     said, hold, metrics = tmp_path / "said", small.folder / "hold", tmp_path / "metrics.jsonl"
@@ -97,11 +97,11 @@ def test_follow_pauses_and_goes_on(small: Small, tmp_path: Path) -> None:
     assert run.wait() == 130
     lines = said.read_text().splitlines()
     (stopping,) = [i for i, line in enumerate(lines) if line.startswith("stopping")]
-    assert lines[stopping] == "stopping after epoch 6; again: at once"
+    assert lines[stopping] == "stopping after epoch 6; interrupt again to stop immediately"
     assert lines[stopping + 1].startswith("epoch     6          40 in ")
     assert lines[stopping + 2] == ""
     assert lines[stopping + 3].startswith("280 tuples in 7 epochs and ")
-    assert lines[-1] == "paused; the same command goes on"
+    assert lines[-1] == "paused; run the same command to resume"
     log, checkpoint = small.log(), Checkpoint(small.checkpoint)
     assert len(log) == committed_epochs(checkpoint, read_manifest(small.checkpoint)) == 7
     assert not any(epoch.final for epoch in log)
@@ -130,7 +130,7 @@ def check_metrics(lines: list[dict[str, Any]], small: Small) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_follow_ends_a_run_whose_final_epoch_was_cut(small: Small, expected: dict[str, bytes]) -> None:
-    """The input log says that this epoch is final, whatever the restart wants."""
+    """In the input log this epoch is final, whatever the options of the restart."""
     with pytest.raises(Stop):
         small.run("spark", watch=stop_after(6))
     assert small.log()[-1].final
@@ -148,7 +148,7 @@ class Number(tw.Tuple):
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2)])
-def test_another_degree_without_state(tmp_path: Path, before: int, after: int) -> None:
+def test_a_different_degree_without_state(tmp_path: Path, before: int, after: int) -> None:
     """Spark keeps the number of partitions that the first start had, and the channels share them."""
     app = tw.App("stateless")
     numbers = app.source(tw.beacon(lambda i: {"i": i, "k": i % 7}, count=60), Number)
@@ -158,6 +158,6 @@ def test_another_degree_without_state(tmp_path: Path, before: int, after: int) -
         run_spark(make_plan(graph, degree=before), options, stop_after(0))
     with pytest.raises(CheckpointError, match="the stateful stages changed") as refused:  # Spark would not have it
         run_spark(make_plan(graph), options, lambda report: None)
-    assert (refused.value.expected, refused.value.found) == ("one without state", "none")
+    assert (refused.value.expected, refused.value.found) == ("a stage without state", "none")
     found = run_spark(make_plan(graph, degree=after), options, lambda report: None)
     assert found.tuples() == [(i, i % 7) for i in range(60) if i % 7 != 3]

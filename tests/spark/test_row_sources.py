@@ -81,7 +81,7 @@ def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None
     assert not running.active
     assert not (checkpoint / "ended").exists()
 
-    # As if it had been killed behind the last batch: the file is there, the batch is not committed and runs again.
+    # As if it had been killed after the last batch: the file is there, the batch is not committed and runs again.
     commits = sorted((checkpoint / "spool" / "made.query" / "commits").glob("[0-9]*"), key=lambda f: int(f.name))
     commits[-1].unlink()
     commits[-1].with_name(f".{commits[-1].name}.crc").unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def test_start_stop_and_start_again(spark: SparkSession, tmp_path: Path) -> None
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_query_that_somebody_stops_has_not_ended(spark: SparkSession, tmp_path: Path, batches: int) -> None:
     """Behind its first batch it is asked again, because sources that know no `availableNow` make only one. Later the
-    run stops, and the next start goes on. Either way no window closes before all was read."""
+    run stops, and the next start resumes. Either way no window closes before everything was read."""
     files, checkpoint = tmp_path / "files", tmp_path / "checkpoint"
     for number in range(4):
         put(files, f"{number}.json", number)
@@ -133,7 +133,7 @@ def test_a_query_that_somebody_stops_has_not_ended(spark: SparkSession, tmp_path
 def test_our_query_that_somebody_stops_has_not_ended(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs in a session of its own, and yet whoever wants to finds it."""
+    """It runs in a session of its own, but it can still be found from the user's session."""
     started: list[StreamingQuery] = []
     start_query = run.start_query
 
@@ -187,7 +187,7 @@ def test_the_programs_of_the_page(spark: SparkSession, tmp_path: Path, monkeypat
         assert found == [35.0, 32.0, 34.0], "the last one, alone in its pair, at the end"
         assert not program["running"].active
 
-        (tmp_path / "readings" / "a.json").unlink()  # for its null, which here nobody filters out
+        (tmp_path / "readings" / "a.json").unlink()  # because of its null, which this application does not filter out
         put_readings(tmp_path, "b.json", 33.0, 32.0)
         exec(code_of("table", tmp_path), program)
         rows, query = program["rows"], program["query"]
@@ -256,7 +256,7 @@ def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: P
     assert KAFKA_PACKAGE in kafka.hint
 
 
-def test_the_connector_is_asked_for_once() -> None:
+def test_the_connector_is_requested_once() -> None:
     app = tw.App("kafka")
     app.source(tw.kafka("127.0.0.1:1", "ticks"), Value).sink(tw.none())
     graph = app.graph()

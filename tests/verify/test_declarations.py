@@ -25,11 +25,11 @@ def checked(build: Any) -> CheckResult:
     return check(app.graph(), tuples=30, plans=6, seed=0, cut_invariant=True, progress=lambda done: None)
 
 
-def lie(build: Any) -> dict[str, str]:
+def wrong_declaration(build: Any) -> dict[str, str]:
     result = checked(build)
-    assert result.lie is not None
-    assert result.difference == str(result.lie)
-    return result.lie.as_json()
+    assert result.wrong_declaration is not None
+    assert result.difference == str(result.wrong_declaration)
+    return result.wrong_declaration.as_json()
 
 
 def counting(t: Any) -> Any:
@@ -57,20 +57,20 @@ class Keeps(tw.Operator):
 @pytest.mark.parametrize("said", [{"state": "stateless"}, {"effects": "none"}])
 def test_hidden_state(said: Any) -> None:
     COUNT["n"] = 0
-    found = lie(lambda s: s.map(tw.declare(**said)(lambda t: counting(t)), In, name="op"))
+    found = wrong_declaration(lambda s: s.map(tw.declare(**said)(lambda t: counting(t)), In, name="op"))
     assert (found["operator"], found["declared"]) == ("op", "stateless")
     assert found["tuple"] == "In(k='b', a=29)"
     assert found["found"] == "first ('b', 30), then ('b', 31)"
 
 
-def test_a_cache_is_no_lie() -> None:
+def test_a_cache_is_not_a_wrong_declaration() -> None:
     result = checked(lambda s: s.map(tw.declare(state="stateless")(lambda t: caching(t)), In, name="op"))
-    assert result.lie is None
+    assert result.wrong_declaration is None
     assert result.difference is None
 
 
 def test_state_of_a_class() -> None:
-    found = lie(lambda s: s.custom(Keeps(), In, name="op"))
+    found = wrong_declaration(lambda s: s.custom(Keeps(), In, name="op"))
     assert found["found"] == "first ('b', 28), then ('b', -1)"
 
 
@@ -82,7 +82,7 @@ def some(t: Any) -> Any:
     ("bounds", "tuple_", "found"), [((0, 1), "In(k='a', a=2)", "2 tuples"), (1, "In(k='a', a=0)", "0 tuples")]
 )
 def test_selectivity(bounds: Any, tuple_: str, found: str) -> None:
-    shown = lie(lambda s: s.flat_map(tw.declare(selectivity=bounds)(lambda t: some(t)), In, name="op"))
+    shown = wrong_declaration(lambda s: s.flat_map(tw.declare(selectivity=bounds)(lambda t: some(t)), In, name="op"))
     assert (shown["tuple"], shown["found"]) == (tuple_, found)
 
 
@@ -91,11 +91,11 @@ def test_forwards() -> None:
         said = tw.declare(forwards="all")(lambda t: {"k": t.k, "a": abs(t.a - 3) if t.a > 4 else t.a})
         return s.map(said, In, name="op")
 
-    shown = lie(changed)
+    shown = wrong_declaration(changed)
     assert shown["declared"] == "a is forwarded from a"
     assert shown["found"] == "a=2 of a=5"
 
 
-def test_what_holds_is_no_lie() -> None:
+def test_a_correct_declaration_is_accepted() -> None:
     said = tw.declare(state="stateless", selectivity=(0, 2), forwards="all", effects="none")
-    assert checked(lambda s: s.flat_map(said(lambda t: some(t)), In, name="op")).lie is None
+    assert checked(lambda s: s.flat_map(said(lambda t: some(t)), In, name="op")).wrong_declaration is None

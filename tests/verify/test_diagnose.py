@@ -77,7 +77,7 @@ def test_the_last_bit_of_an_aggregate(graph: LogicalGraph, monkeypatch: pytest.M
     assert found.expected[0] == found.found[0]
     assert found.found[1] == np.nextafter(found.expected[1], np.inf)
     text = str(found)
-    assert f"first differs behind vwap (aggregate, {found.where})" in text
+    assert f"first differs after vwap (aggregate, {found.where})" in text
     assert f"tuple {found.position} of its stream, counted from 0: vwap differs" in text
     assert found.as_json()["position"] == found.position
     # The position is that of the last tuple of the first slice: with whole epochs, the last trade.
@@ -95,7 +95,7 @@ def test_a_lost_tuple(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "one of the streams has ended" in str(found)
 
 
-def test_an_operator_behind_a_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_operator_after_a_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = Small.make(tmp_path / "small")
     split = (
         'quotes = ticks.filter(lambda t: t.kind == "Q")',

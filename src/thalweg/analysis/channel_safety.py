@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.facts import PARTITIONED, UNKNOWN, Facts, Reason
 from thalweg.ir.graph import LogicalGraph
@@ -33,8 +33,8 @@ PAPER = Rules("paper", most=1, fans=False, blocks=False, again=True)
 def rules_of(name: str) -> Rules:
     known = {rules.name: rules for rules in (THALWEG, PAPER)}
     if name not in known:
-        hint = did_you_mean(name, list(known))
-        raise PlanError("unknown rules for parallel regions", expected=" or ".join(known), found=name, hint=hint)
+        hint = did_you_mean(str(name), list(known))
+        raise PlanError("unknown rules for parallel regions", expected=" or ".join(known), found=str(name), hint=hint)
     return known[name]
 
 

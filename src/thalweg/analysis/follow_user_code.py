@@ -25,7 +25,7 @@ from thalweg.ir.user_code import (
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedCode:
     """A part of the user code, and the result of following it."""
 
     code: UserCode
@@ -41,9 +41,9 @@ def tuple_types(graph: LogicalGraph, operator: Operator) -> tuple[TupleType, ...
     return tuple(graph.type_of(s) for port, s in enumerate(operator.inputs) if port != operator.mark_port)
 
 
-def followed(operator: Operator, inputs: tuple[TupleType, ...]) -> list[Followed]:
+def followed(operator: Operator, inputs: tuple[TupleType, ...]) -> list[FollowedCode]:
     """All user code in an operator. Code that was read exactly does not need to be followed."""
-    return [Followed(code, _follow(code)) for code in operator.code(inputs) if not _is_known(code)]
+    return [FollowedCode(code, _follow(code)) for code in operator.code(inputs) if not _is_known(code)]
 
 
 def _is_known(code: UserCode) -> bool:

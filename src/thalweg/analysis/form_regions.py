@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.analysis.channel_safety import Rules, refusal, rules_of
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.joints import joints
 from thalweg.analysis.partitioning import copies_of, speaks_for_itself
 from thalweg.errors import HintError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, StreamRef

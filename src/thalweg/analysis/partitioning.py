@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.bucket_tables import Table
 from thalweg.ir.operators import Feedback, Operator, Source, StreamRef
 from thalweg.ir.plan import STAY, TO_FIRST, Plan, Route

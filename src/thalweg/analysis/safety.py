@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.errors import GraphError, ThalwegWarning
 from thalweg.ir.facts import HIDDEN_STATE, MUTATES_INPUT, RANDOMNESS, TIME, Effect
 from thalweg.ir.graph import LogicalGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.facts import Facts
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Process

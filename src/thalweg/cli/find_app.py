@@ -14,8 +14,8 @@ from thalweg.load import load_file, load_name
 
 
 @contextmanager
-def _said(target: str) -> Iterator[None]:
-    """What the user's module raises while it is loaded, as an error with its place in the user's program."""
+def _loading_errors(target: str) -> Iterator[None]:
+    """Report an exception of the user's module while it is loaded as an error with its location in the module."""
     try:
         yield
     except ThalwegError:
@@ -32,7 +32,7 @@ def _said(target: str) -> Iterator[None]:
 
 
 def _place(error: Exception) -> Where | None:
-    """The innermost line outside of Thalweg and of what imports modules."""
+    """The innermost line outside of Thalweg and Python's import system."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return Where(error.filename, error.lineno)
     own = str(Path(thalweg.errors.__file__).parent)
@@ -47,7 +47,7 @@ def _place(error: Exception) -> Where | None:
 def load_app(name: str, params: Mapping[str, object] | None = None) -> App:
     target, _, attribute = name.partition(":")
     given = params or {}
-    with _said(target):
+    with _loading_errors(target):
         module = load_file(Path(target), given) if target.endswith(".py") else load_name(target, given)
     apps = {n: value for n, value in vars(module).items() if isinstance(value, App)}
     if attribute:

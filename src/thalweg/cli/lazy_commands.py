@@ -1,4 +1,5 @@
-"""The commands by name. A command's module is imported when it is called: together they import all of Thalweg."""
+"""The commands by name. A command's module is imported when the command is called: together, the modules import all of
+Thalweg."""
 
 from __future__ import annotations
 
@@ -10,15 +11,17 @@ from typer.core import TyperGroup
 
 # Each is the first paragraph of the command's own help.
 SUMMARIES: Mapping[str, str] = {
-    "run": "Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at "
-    "once.",
-    "explain": "Show the operators, the plan and what the exchanges carry. Runs nothing; --balance runs a sample of "
-    "the input, on the local engine, and shows what the heaviest channel gets.",
+    "run": "Run an application and show its progress. Ctrl-C stops it after the current epoch, a second Ctrl-C "
+    "immediately.",
+    "explain": "Show the operators, the plan and the content of its exchanges. Runs nothing; only --balance runs a "
+    "sample of the input, on the local engine, and shows the share of the heaviest channel.",
     "check": "Compare many plans with the reference, tuple by tuple and bit by bit, on a sample of the real input.",
-    "state": "Look into a checkpoint: how far the run came, and what its operators remember. Changes nothing.",
-    "migrate": "Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.",
-    "doctor": "Check this machine: Python, Java, packages, toolkits. With --start also Spark; it leaves an archive of "
-    "Spark's classes in the user's cache folder, with which Spark starts faster from then on.",
+    "state": "Show the content of a checkpoint: the progress of the run and the state of its operators. Changes "
+    "nothing.",
+    "migrate": "Move the state of a paused or stopped run into a new checkpoint with a different degree, fusion or "
+    "engine.",
+    "doctor": "Check this machine: Python, Java, packages, toolkits. With --start also Spark; this creates an archive "
+    "of Spark's classes in the user's cache folder, which makes later starts of Spark faster.",
 }
 
 
@@ -27,7 +30,7 @@ def new_typer(**options: Any) -> typer.Typer:
 
 
 class LazyCommands(TyperGroup):
-    """Lists the commands by their summaries, and imports the one that is called."""
+    """Lists the commands with their summaries, and imports the one that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
@@ -40,7 +43,7 @@ def list_commands(group: typer.Typer) -> None:
 
 
 def _listed() -> None:
-    raise AssertionError("resolve_command() puts the command itself in the place of its summary")
+    raise AssertionError("resolve_command() replaces the listed command by the real one")
 
 
 def loaded(name: str) -> Any:

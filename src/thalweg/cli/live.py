@@ -1,4 +1,4 @@
-"""The live table of `thalweg run`: what each operator takes and gives, and where the epoch's time goes."""
+"""The live table of `thalweg run`: the input and output of each operator, and a breakdown of the epoch's time."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _LEAST_ROWS, _LEAST_WIDTH = 3, 70
 
 
 def fits(out: Console) -> bool:
-    """Whether the terminal has room for a table that says something."""
+    """Whether the terminal has room for a useful table."""
     return out.height >= _HEADER + _LEAST_ROWS + 1 and out.width >= _LEAST_WIDTH
 
 
 def stopping_line(epoch: int | None) -> str:
-    return f"stopping{'' if epoch is None else f' after epoch {epoch}'}; again: at once"
+    return f"stopping{'' if epoch is None else f' after epoch {epoch}'}; interrupt again to stop immediately"
 
 
 class LiveTable:
-    """Started by the first epoch: before, Spark's start has the terminal for itself."""
+    """Started by the first epoch: before it, Spark may print to the terminal while it starts."""
 
     def __init__(self, out: Console, plan: Plan, tables: Tables) -> None:
         self.out, self.plan, self.tables = out, plan, tables
@@ -67,7 +67,7 @@ class LiveTable:
             self._update()
 
     def close(self) -> None:
-        """What stays on the screen is the whole run."""
+        """Leave a table with the totals of the run on the screen."""
         if self.all is not None:
             line = Text(
                 f"{counted(self.epochs, 'epoch')}  {self._figures(self.all)}", no_wrap=True, overflow="ellipsis"
@@ -83,7 +83,7 @@ class LiveTable:
 
     def _shown(self, report: EpochReport, head: RenderableType) -> RenderableType:
         stops = [Text(self.stops, style="bold yellow")] if self.stops and head is self.spinner else []
-        if self.tables.shown:  # a sink's live table is what the user asked for: it gets the room
+        if self.tables.shown:  # the user requested a sink's live table explicitly: it gets the space
             return Group(*self.tables.shown.values(), *stops, head, time_bar(report))
         room = max(_LEAST_ROWS, self.out.height - _HEADER - 1 - len(stops))
         return Group(*stops, head, time_bar(report), Text(), operator_table(self.plan, report, room))
@@ -102,7 +102,7 @@ class LiveTable:
 
 
 def time_bar(report: EpochReport) -> Text:
-    """The epoch's time as a bar of its parts, with their milliseconds."""
+    """A breakdown of the epoch's time: a bar of its parts, with their milliseconds."""
     text = Text(f"{report.seconds * 1000:,.0f} ms ", no_wrap=True, overflow="ellipsis")
     parts = [(name, report.parts[name]) for name in PARTS if report.parts.get(name, 0.0) > 0]
     total = sum(seconds for _, seconds in parts) or 1.0
@@ -119,7 +119,7 @@ def time_bar(report: EpochReport) -> Text:
 
 
 def operator_table(plan: Plan, report: EpochReport, room: int) -> Table:
-    """A row per operator in the plan's order; where there are more than rows, those with the most tuples."""
+    """A row per operator in the plan's order; if there is not enough room, only those with the most tuples."""
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
     table.add_column("operator", no_wrap=True, overflow="ellipsis")
     table.add_column("PE", no_wrap=True)
@@ -139,7 +139,7 @@ def operator_table(plan: Plan, report: EpochReport, room: int) -> Table:
 
 
 def _in_order(plan: Plan) -> list[Operator]:
-    """By place; what only carries marks has nothing to show."""
+    """Sorted by PE; operators that only make marks are not shown."""
     operators = [o for o in plan.graph.operators if not o.makes_marks]
     return sorted(operators, key=lambda o: layout(plan).place[o.name])
 
@@ -157,7 +157,7 @@ def _tuples(counts: OperatorCounts) -> int:
 
 
 def _row(plan: Plan, report: EpochReport, operator: Operator, pe: PeId, *, first: bool) -> list[str]:
-    """A PE's busy share stands in the row of its first operator; a sink's is the driver's time for it."""
+    """A PE's busy share is shown in the row of its first operator; for a sink it is the driver's time."""
     counts = report.operators[operator.name]
     taken, given = _sum(counts.tuples_in), _sum(counts.tuples_out)
     if isinstance(operator, Sink):
@@ -175,7 +175,7 @@ def _row(plan: Plan, report: EpochReport, operator: Operator, pe: PeId, *, first
 
 
 def _busy(seconds: float, report: EpochReport) -> str:
-    """A share of the epoch's time, as `top` shows it: two cores at work are 200 %."""
+    """A share of the epoch's time, as in `top`: two busy cores are 200 %."""
     return f"{100 * seconds / report.seconds:.0f} %" if report.seconds else ""
 
 

@@ -1,4 +1,4 @@
-"""`thalweg doctor`: what this machine has and lacks."""
+"""The checks of `thalweg doctor`: what is installed on this machine and what is missing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _start() -> list[Finding]:
 
 
 def _spark(file: Path | None) -> Finding:
-    """Start Spark and run what most applications do: read, Python workers, state."""
+    """Start Spark and run what most applications need: a source, Python workers, state."""
     from thalweg.engine.spark.archive import archiving
     from thalweg.engine.spark.session import JAVA_OPTIONS, spark_session
 
@@ -104,6 +104,6 @@ def _spark(file: Path | None) -> Finding:
 
 def _archive(file: Path | None) -> Finding:
     if file is None or not file.exists():
-        return Finding("fast starts", True, "no: Java left no archive of Spark's classes")
+        return Finding("fast starts", True, "no: Java did not create an archive of Spark's classes")
     size = file.stat().st_size / 1e6
-    return Finding("fast starts", True, f"yes, by an archive of Spark's classes ({file}, {size:,.0f} MB)")
+    return Finding("fast starts", True, f"yes, with an archive of Spark's classes ({file}, {size:,.0f} MB)")

@@ -13,19 +13,19 @@ cli = new_typer(
     cls=LazyCommands,
     no_args_is_help=True,
     help="Compile and run streaming applications written in Python, on Apache Spark.",
-    epilog="Exit codes: 0 all is well; 1 an error, or `check` found a difference, or `doctor` something bad; "
-    "2 the command line is wrong; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
+    epilog="Exit codes: 0 success; 1 an error, or `check` found a difference, or `doctor` found a problem; "
+    "2 incorrect usage; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
 )
 list_commands(cli)
 
 
 def main() -> None:
-    """Errors are one clear paragraph; a traceback only with --debug."""
+    """Run the command. An error is printed as one paragraph, with --debug as a traceback."""
     with shown_warnings(err):
         try:
             sys.exit(cli(prog_name="thalweg", standalone_mode=False))
         except WrongCommandLine as error:
-            if not error.format_message():  # no command at all: its help was shown
+            if not error.format_message():  # no command was given, and the help was shown
                 sys.exit(error.exit_code)
             show_error(err, usage_error(error))
         except ThalwegError as error:

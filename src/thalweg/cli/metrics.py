@@ -1,4 +1,4 @@
-"""Metrics of a run: a file of JSON lines, and an endpoint for Prometheus. Both are fed by the reports of the epochs."""
+"""Metrics of a run: a file of JSON lines, and an endpoint for Prometheus. Both are updated from the epoch reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg.extras import extra
 
 @contextmanager
 def metrics(app: str, file: Path | None, address: str | None) -> Iterator[tuple[tuple[Watch, ...], str | None]]:
-    """Who wants to see the reports, and where Prometheus finds its metrics, if asked for."""
+    """The functions that receive the epoch reports, and the URL of the Prometheus endpoint, if it was requested."""
     with ExitStack() as stack:
         watches: list[Watch] = []
         url: str | None = None
@@ -36,19 +36,19 @@ def metrics(app: str, file: Path | None, address: str | None) -> Iterator[tuple[
 
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[str]]:
-    """Appended to: a run that goes on continues its file."""
+    """The file, opened for appending: a resumed run continues its file."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         opened = file.open("a")
     except OSError as error:
-        raise EngineError("the file of metrics cannot be written", found=f"{file}: {error.strerror}") from None
+        raise EngineError("the metrics file cannot be written", found=f"{file}: {error.strerror}") from None
     with opened:
         yield opened
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One line per epoch: its report, with the time at which it was whole and the application's name."""
+    """One line per epoch: its report, with the time of its completion and the application's name."""
 
     app: str
     out: IO[str]
@@ -60,11 +60,11 @@ class JsonLines:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`PORT` or `HOST:PORT`; without a host only this machine is listened to."""
+    """`PORT` or `HOST:PORT`; without a host, only this machine can connect."""
     host, _, port = text.rpartition(":")
     if not port.isdigit() or not 0 <= int(port) < 65536:
         raise UsageError(
-            "--prometheus: no port",
+            "--prometheus: invalid address",
             expected="PORT or HOST:PORT, the port in 0..65535",
             found=text,
             hint="9100, or 0.0.0.0:9100",

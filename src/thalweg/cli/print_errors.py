@@ -1,4 +1,4 @@
-"""How errors and warnings reach the user: one paragraph on standard error, or one JSON document."""
+"""Print errors and warnings: one paragraph on standard error, or one JSON document."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rich.console import Console
 
 from thalweg.errors import ThalwegError, ThalwegWarning, UsageError, did_you_mean
 
-# What typer raises for a wrong command line. Its module differs from version to version of typer.
+# The exception that typer raises for a wrong command line. Its module depends on the version of typer.
 WrongCommandLine: Any = typer.BadParameter.__mro__[1]
 
 
 def print_json(document: Any) -> None:
-    print(json.dumps(document) + "\n", end="", flush=True)  # in one piece: two threads may have something to say
+    print(json.dumps(document) + "\n", end="", flush=True)  # in one call: two threads may print at the same time
 
 
 def wants_json() -> bool:
-    """Also where the command line is wrong, and nobody has read it yet."""
+    """Whether --json was given. Reads `sys.argv`, because a wrong command line cannot be parsed."""
     return "--json" in sys.argv
 
 
@@ -37,7 +37,7 @@ def show_error(err: Console, error: ThalwegError) -> NoReturn:
 
 
 def usage_error(error: Any) -> UsageError:
-    """Typer's own words, with its suggestions as our hint."""
+    """Typer's message, with its suggestions as the hint."""
     message, hint = error.format_message(), None
     options = getattr(error, "possibilities", None)
     if options:
@@ -52,7 +52,7 @@ def usage_error(error: Any) -> UsageError:
 
 @contextmanager
 def shown_warnings(err: Console) -> Iterator[None]:
-    """Thalweg's warnings as a line of their own; other warnings as Python shows them."""
+    """Print each of Thalweg's warnings as one line; other warnings are shown as usual in Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", ThalwegWarning)
         others = warnings.showwarning

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. They count what this process has run; an epoch that a restart runs again counts again."""
+"""Metrics for Prometheus. They count what this process ran; an epoch that runs again after a restart counts again."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Exporter:
     def __init__(self, app: str) -> None:
         self.app = app
         self.registry = CollectorRegistry()
-        self.epochs = self._counter("thalweg_epochs", "Epochs that are whole")
+        self.epochs = self._counter("thalweg_epochs", "Completed epochs")
         self.tuples = self._counter("thalweg_tuples", "Tuples, by port", "operator", "port", "direction")
         self.skipped = self._counter("thalweg_skipped_tuples", "Tuples that failed and were skipped", "operator")
         self.dead = self._counter("thalweg_dead_letters", "Tuples that failed and became dead letters", "operator")
-        self.late = self._counter("thalweg_late_tuples", "Tuples that came too late for their windows", "operator")
-        self.cpu = self._counter("thalweg_pe_cpu_seconds", "Thread CPU time of a PE, all channels together", "pe")
+        self.late = self._counter("thalweg_late_tuples", "Tuples that arrived too late for their windows", "operator")
+        self.cpu = self._counter("thalweg_pe_cpu_seconds", "Thread CPU time of a PE, summed over its channels", "pe")
         self.waits = self._counter("thalweg_pe_wait_seconds", "Time that a PE waited", "pe", "on")
-        self.sinks = self._counter("thalweg_sink_seconds", "Time for merging and writing a sink's tuples", "sink")
+        self.sinks = self._counter("thalweg_sink_seconds", "Time to merge and write a sink's tuples", "sink")
         self.seconds = Histogram(
             "thalweg_epoch_seconds", "Time of an epoch", ["app"], buckets=_BUCKETS, registry=self.registry
         )
-        self.parts = self._gauge("thalweg_epoch_part_seconds", "Where the last epoch's time went", "part")
-        self.last = self._gauge("thalweg_last_epoch", "The number of the last whole epoch")
-        self.last_at = self._gauge("thalweg_last_epoch_timestamp_seconds", "When the last epoch was whole")
-        self.backlog = self._gauge("thalweg_backlog_tuples", "Tuples that are known to wait")
+        self.parts = self._gauge("thalweg_epoch_part_seconds", "Time of each part of the last epoch", "part")
+        self.last = self._gauge("thalweg_last_epoch", "Number of the last completed epoch")
+        self.last_at = self._gauge("thalweg_last_epoch_timestamp_seconds", "Completion time of the last epoch")
+        self.backlog = self._gauge("thalweg_backlog_tuples", "Number of tuples known to be waiting")
         self.state = self._gauge("thalweg_state_bytes", "Size of the operators' state")
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
@@ -78,7 +78,7 @@ class Exporter:
 
 @contextmanager
 def serving(exporter: Exporter, address: tuple[str, int]) -> Iterator[str]:
-    """Answer Prometheus while the block runs. Gives the URL: with port 0 the system has chosen one."""
+    """Serve the metrics while the block runs. Yields the URL: with port 0, the system chooses the port."""
     host, port = address
     try:
         server, thread = start_http_server(port, host, registry=exporter.registry)
@@ -86,7 +86,7 @@ def serving(exporter: Exporter, address: tuple[str, int]) -> Iterator[str]:
         raise EngineError(
             f"cannot listen on {host}:{port} for Prometheus",
             found=error.strerror or str(error),
-            hint="another process may have the port: name another one",
+            hint="another process may be using the port: choose a different one",
         ) from None
     try:
         shown = f"[{host}]" if ":" in host else host

@@ -1,15 +1,15 @@
-"""What `--balance` did, as text or as JSON."""
+"""The effect of `--balance`, as text or as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from thalweg.optimize.balance import shares
-from thalweg.planning.run_plan import Planned
+from thalweg.planning.run_plan import RunPlan
 
 
-def balance_text(planned: Planned) -> str:
-    """A line for each operator with several channels; nothing where no sample was taken."""
+def balance_text(planned: RunPlan) -> str:
+    """A line for each operator with several channels; empty if no sample was taken."""
     if planned.loads is None:
         return ""
     lines = [
@@ -24,8 +24,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def balance_json(planned: Planned) -> dict[str, Any]:
-    """The same for tools, beside the plan; nothing where no sample was taken."""
+def balance_json(planned: RunPlan) -> dict[str, Any]:
+    """The same as JSON, to be added to the plan's document; empty if no sample was taken."""
     if planned.loads is None:
         return {}
     operators = [

@@ -1,4 +1,4 @@
-"""`thalweg migrate`: what was moved, as text or as JSON."""
+"""The result of `thalweg migrate`, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
 
 
 def migration_text(done: Migration, new: Path) -> Iterator[str]:
-    """Lines for people; the new folder as the user named it."""
+    """The result as lines of text, with the new folder as the user named it."""
     old, wanted = done.manifests
     again = done.logged - done.epochs
-    waiting = f"; {again} more in the input log will be run from there" if again else ""
+    waiting = f"; {again} more in the input log will be run from the new checkpoint" if again else ""
     yield f"migrated {old.app} as of {counted(done.epochs, 'epoch')}{waiting}"
     yield (
         f"  channels {_pair(old.channels, wanted.channels)}, buckets {_pair(old.buckets, wanted.buckets)}, "
@@ -29,9 +29,9 @@ def migration_text(done: Migration, new: Path) -> Iterator[str]:
         size = f"{counted(state.keys, 'key')}, {state.size:,} bytes"
         yield f"  {state.name}: {size}; degree {_pair(*state.degree)}{_why(state)}"
     if wanted.assignments:
-        yield f"  keys go to channels by table: {', '.join(wanted.assignments)}"
-    yield f"{done.folders[0]} is kept and cannot be started any more"
-    yield f"go on with: {command(wanted, new)}"
+        yield f"  keys are assigned to channels by table: {', '.join(wanted.assignments)}"
+    yield f"{done.folders[0]} is kept, but it can no longer be started"
+    yield f"resume with: {command(wanted, new)}"
 
 
 def _pair(before: object, now: object) -> str:
@@ -43,7 +43,7 @@ def _why(state: MovedState) -> str:
 
 
 def command(manifest: Manifest, new: Path) -> str:
-    """What to start next. Degrees that are not all the same are those of a plan in a file."""
+    """The command to resume with. Degrees that are not all the same can only come from a plan in a file."""
     keyed = {degree for name, degree in manifest.degrees.items() if manifest.keys.get(name)}
     words = ["thalweg", "run", "APP", "--checkpoint", shlex.quote(str(new))]
     words += ["--engine", manifest.engine] if manifest.engine != "spark" else []
@@ -55,7 +55,7 @@ def command(manifest: Manifest, new: Path) -> str:
 
 
 def migration_json(done: Migration) -> dict[str, Any]:
-    """The same for tools."""
+    """The result as JSON."""
     old, wanted = done.manifests
     return {
         "app": old.app,

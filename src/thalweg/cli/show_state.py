@@ -1,4 +1,4 @@
-"""`thalweg state`: a checkpoint as text or as JSON."""
+"""The output of `thalweg state`: the content of a checkpoint, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _WIDTH = 160
 
 
 def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str, ...], limit: int) -> Iterator[str]:
-    """Lines for people."""
+    """The content as lines of text."""
     manifest = found.manifest
     spread = f"{counted(manifest.channels, 'channel')}, {counted(manifest.buckets, 'bucket')}"
     spread += ", keys by table" if manifest.assignments else ""
     yield f"application {manifest.app}, engine {manifest.engine}, {spread}"
     yield (
         f"  {counted(found.epochs_done, 'epoch')} done of {found.epochs_logged} in the input log: "
-        f"{counted(found.tuples, 'tuple')} of {counted(found.files, 'file')}; {_how_it_stands(found)}"
+        f"{counted(found.tuples, 'tuple')} of {counted(found.files, 'file')}; {_status(found)}"
     )
     if manifest.params:
         yield "  parameters at the first start: " + ", ".join(f"{n} = {v}" for n, v in manifest.params.items())
@@ -38,13 +38,13 @@ def state_text(found: Inspection, operators: list[OperatorState], key: tuple[str
         shown = list(islice(state.entries(key), limit))
         yield from (f"  {_entry(entry, state)}" for entry in shown)
         if state.keys is not None and not key and state.keys > len(shown):
-            yield f"  … {state.keys - len(shown):,} more: --limit, or --key for one of them"
+            yield f"  … {state.keys - len(shown):,} more: use --limit, or --key to show a single key"
 
 
-def _how_it_stands(found: Inspection) -> str:
+def _status(found: Inspection) -> str:
     if found.moved_to is not None:
         return f"migrated to {found.moved_to}"
-    return "ended" if found.ended else "it can go on"
+    return "ended" if found.ended else "can be resumed"
 
 
 def _entry(entry: KeyEntry, state: OperatorState) -> str:
@@ -60,7 +60,7 @@ def _short(text: str) -> str:
 
 
 def state_json(found: Inspection, operators: list[OperatorState], key: tuple[str, ...], limit: int) -> dict[str, Any]:
-    """The same for tools, with whole values."""
+    """The content as JSON, with complete values."""
     manifest = found.manifest
     return {
         "app": manifest.app,
@@ -96,12 +96,14 @@ def state_json(found: Inspection, operators: list[OperatorState], key: tuple[str
 
 
 def chosen(found: Inspection, operator: str | None, key: tuple[str, ...]) -> list[OperatorState]:
-    """The operators to show. A key that none of them has is an error, not an empty page."""
+    """The operators to show. It is an error if none of them has the key."""
     states = list(found.operators) if operator is None else [found.operator(operator)]
     if key and not any(True for state in states for _ in islice(state.entries(key), 1)):
         raise CheckpointError(
             f"no state has the key {', '.join(key)}",
-            found=f"the keys of {', '.join(s.name for s in states)}" if found.epochs_done else "no epoch is done yet",
+            found=f"the keys of {', '.join(s.name for s in states)}"
+            if found.epochs_done
+            else "no epoch is complete yet",
             hint="--key takes the attribute's value as text; repeat it for a key of several attributes, in their order",
         )
     return states

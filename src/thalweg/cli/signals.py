@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops after the epoch in progress, the second at once, a third kills."""
+"""Ctrl-C and SIGTERM: the first stops after the current epoch, the second immediately, the third kills the process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The handler. It says nothing itself: it may interrupt whoever is writing. A thread does."""
+    """The signal handler. It does not print, because it may interrupt code that is printing: a thread does."""
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.signal: int | None = None
-        self.heard: queue.SimpleQueue[bool] = queue.SimpleQueue()  # the one queue that a signal handler may use
+        self.received: queue.SimpleQueue[bool] = queue.SimpleQueue()  # the only queue that a signal handler may use
 
     @property
     def exit_code(self) -> int:
@@ -33,22 +33,22 @@ class Interrupts:
                 signal.signal(other, signal.SIG_DFL)
             raise KeyboardInterrupt
         self.stop.request()
-        self.heard.put(True)
+        self.received.put(True)
 
-    def announce(self, say: Callable[[int | None], None]) -> None:
-        if self.heard.get():
-            say(self.stop.epoch)
+    def announce(self, report: Callable[[int | None], None]) -> None:
+        if self.received.get():
+            report(self.stop.epoch)
 
 
 @contextmanager
-def stopping(stop: Stop, say: Callable[[int | None], None]) -> Iterator[Interrupts]:
-    """Handle signals while the block runs; `say` is called, in a thread, with the epoch after which the run stops.
+def stopping(stop: Stop, report: Callable[[int | None], None]) -> Iterator[Interrupts]:
+    """Handle signals while the block runs; `report` is called, in a thread, with the epoch after which the run stops.
 
-    A signal that the caller ignores (a shell's background job ignores Ctrl-C) stays ignored.
+    A signal that is already ignored (a shell's background job ignores Ctrl-C) stays ignored.
     """
     interrupts = Interrupts(stop)
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    announcer = threading.Thread(target=interrupts.announce, args=(say,), daemon=True)
+    announcer = threading.Thread(target=interrupts.announce, args=(report,), daemon=True)
     announcer.start()
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
@@ -58,5 +58,5 @@ def stopping(stop: Stop, say: Callable[[int | None], None]) -> Iterator[Interrup
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        interrupts.heard.put(False)
+        interrupts.received.put(False)
         announcer.join()

@@ -6,7 +6,7 @@ import hashlib
 import keyword
 import re
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,7 +21,7 @@ from thalweg.ir.layout import Wire, layout
 from thalweg.ir.operators import Join, Operator, StreamRef
 from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Plan
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 _IMPORTS = """\
 import math
@@ -34,10 +34,10 @@ from thalweg.runtime import cpython_operations as by_value
 """
 
 
-def compile_plan(plan: Plan, cuts: Collection[str] = ()) -> tuple[tuple[Program, ...], ...]:
-    """The programs of a plan, by stage and PE, for one start. `cuts`: operators that begin a new segment."""
+def compile_plan(plan: Plan) -> tuple[tuple[Program, ...], ...]:
+    """The programs of a plan, by stage and PE, for one start. An operator with a threaded port begins a new segment."""
     order, live = order_layout(plan.graph), live_attributes(plan.graph)
-    facts = _Facts(plan, order, live, uuid.uuid4().hex, frozenset(cuts))
+    facts = _Facts(plan, order, live, uuid.uuid4().hex)
     return tuple(
         tuple(_compile(facts, PeId(s, p), pe.operators) for p, pe in enumerate(stage.pes))
         for s, stage in enumerate(layout(plan).stages)
@@ -50,7 +50,6 @@ class _Facts:
     order: OrderLayout
     live: Mapping[StreamRef, tuple[str, ...]]
     start: str
-    cuts: frozenset[str]
 
     @cached_property
     def _wires(self) -> Mapping[str, list[Wire]]:
@@ -120,7 +119,7 @@ class _Module:
     def calls(self, operators: list[Operator]) -> list[CallCode]:
         for operator in operators:
             self._identify(operator)
-        begins = [operator.name in self.facts.cuts for operator in operators[1:]]
+        begins = [bool(self.facts.plan.decisions[operator.name].ports) for operator in operators[1:]]
         segment = dict(zip((o.name for o in operators), accumulate(begins, initial=0), strict=True))
         sent = {wire.stream for operator in operators for wire in self.facts.wires_from(operator.name)}
         found = find_chains(operators, lambda stream: self.facts.plan.graph.consumers[stream], sent, segment)

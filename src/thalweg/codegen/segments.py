@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from thalweg.runtime.program import Bracket
+from thalweg.runtime.pe_program import Bracket
 
 
 @dataclass(frozen=True, slots=True)

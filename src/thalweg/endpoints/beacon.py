@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.endpoints.checks import positive, require
-from thalweg.ir.endpoints import ReadAgain
+from thalweg.ir.endpoints import ReadAgain, any_tuple_type
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 
@@ -49,6 +49,9 @@ class Beacon(ReadAgain):
     call = "tw.beacon(…)"
     needs_spark = False
     no_sample = ""
+    folder = None
+    skips_unwanted = False
+    row_policy = "fail"
     source_row = (
         "`tw.beacon(function, count=, shards=1, rate=)`",
         "`function(0)`, `function(1)`, …; computed again wherever they are needed",
@@ -76,6 +79,8 @@ class Beacon(ReadAgain):
     @property
     def numbered(self) -> Callable[[int], Any]:
         return self.function
+
+    check_source = any_tuple_type
 
     def at_once(self) -> Beacon:
         return replace(self, rate_per_s=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite, any_tuple_type
 
 if TYPE_CHECKING:
     from thalweg.engine.sinks.writers import CollectSink
@@ -25,6 +25,8 @@ class Collect(SinkEndpoint):
     placed = False  # they are not read before the run ends
     shows_order = True
     target = None
+    folder = None
+    check_sink = any_tuple_type
     sink_row = ("`tw.collect()`", "back to the caller of `tw.run`", "kept", "exactly once")
 
     def writer(self, site: SinkSite) -> CollectSink:

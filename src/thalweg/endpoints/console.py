@@ -42,6 +42,7 @@ class Console(SinkEndpoint):
     placed = False  # printed tuples are not printed again
     shows_order = True
     target = None
+    folder = None
     sink_row = (
         "`tw.console(rows=20)`",
         "the first tuples of each epoch on the terminal; with `live=True` a table of the last ones",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite, any_tuple_type
 
 if TYPE_CHECKING:
     from thalweg.runtime.frame import Frame
@@ -25,6 +25,8 @@ class Discard(SinkEndpoint):
     placed = False
     shows_order = False
     target = None
+    folder = None
+    check_sink = any_tuple_type
     sink_row = ("`tw.none()`", "discarded, but counted", "", "")
 
     def writer(self, site: SinkSite) -> DiscardWriter:

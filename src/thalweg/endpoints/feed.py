@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from thalweg.ir.endpoints import SinkEndpoint, SinkSite
+from thalweg.ir.endpoints import SinkEndpoint, SinkSite, any_tuple_type
 
 if TYPE_CHECKING:
     from thalweg.engine.inputs.feedback import FeedSink
@@ -22,6 +22,8 @@ class Feed(SinkEndpoint):
     placed = True  # the emission of a tuple determines its place among those fed back
     shows_order = True
     target = None
+    folder = None
+    check_sink = any_tuple_type  # `feed` has compared it with the type of the loop
     sink_row = ()
 
     @property

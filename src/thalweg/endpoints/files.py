@@ -47,6 +47,9 @@ class Files(ReadAgain, SinkEndpoint):
     call = "tw.files(…)"
     needs_spark = False
     no_sample = ""
+    endless = None
+    interleaved = False
+    numbered = None
     placed = True
     shows_order = True
     source_row = (
@@ -120,6 +123,9 @@ class Files(ReadAgain, SinkEndpoint):
                 found=f"on_error={self.on_error!r}",
                 hint="on_error= of the operator before the sink handles tuples on which that operator fails",
             )
+
+    def at_once(self) -> Files:
+        return self
 
     def splits(self, source: Source) -> FileSplits:
         from thalweg.engine.inputs.file_splits import FileSplits

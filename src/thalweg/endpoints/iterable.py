@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError
-from thalweg.ir.endpoints import FedByDriver, FeederTarget
+from thalweg.ir.endpoints import FedByDriver, FeederTarget, any_tuple_type
 from thalweg.ir.operators import Source
 from thalweg.ir.user_calls import call_place, user_frame
 
@@ -38,6 +38,11 @@ class Items(FedByDriver):
     needs_spark = False
     no_sample = ""
     patient = True
+    folder = None
+    endless = None  # not known: an iterable may end
+    row_policy = "fail"
+    numbered = None
+    check_source = any_tuple_type
     source_row = (
         "`tw.iterable(items)`",
         "the items of an iterable, or of the iterable that a function returns",

@@ -83,6 +83,10 @@ class Kafka(FedBySpark, SinkEndpoint):
     )
     no_sample = ONLY_ON_SPARK
     batch_order = ("topic", "partition", "offset")
+    folder = None
+    endless = None
+    row_policy = "fail"  # of records as they are; the map that decodes them has the policy of the user
+    numbered = None
     placed = True  # a record has the tuple's number in the epoch
     shows_order = True
     target = None  # topics are shared: the headers of a record name its run and sink

@@ -61,6 +61,7 @@ class Postgres(SinkEndpoint):
     needs_spark = False
     placed = False  # an epoch that is in the table is not written again
     shows_order = True
+    folder = None
     sink_row = (
         "`tw.postgres(dsn, table)`",
         "rows of a PostgreSQL table",

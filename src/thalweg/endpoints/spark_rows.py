@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg.endpoints.checks import require
 from thalweg.endpoints.spark_options import Options, checked_options, revealed
-from thalweg.ir.endpoints import FedBySpark
+from thalweg.ir.endpoints import FedBySpark, any_tuple_type
 
 ONLY_ON_SPARK = "it can be read only in a run on Spark"
 _ROW = (
@@ -46,6 +46,11 @@ class SparkFormat(FedBySpark):
     needs_spark = True
     no_sample = ONLY_ON_SPARK
     batch_order = ()
+    folder = None
+    endless = None
+    row_policy = "fail"
+    numbered = None
+    check_source = any_tuple_type  # the columns are checked when the query starts
     source_row = _ROW
 
     def __reduce__(self) -> tuple[type[SparkFormat], tuple[str]]:
@@ -74,6 +79,11 @@ class SparkFrame(FedBySpark):
     needs_spark = True
     no_sample = ONLY_ON_SPARK
     batch_order = ()
+    folder = None
+    endless = None
+    row_policy = "fail"
+    numbered = None
+    check_source = any_tuple_type  # the columns are checked when the query starts
     source_row = _ROW
 
     def __reduce__(self) -> tuple[type[SparkFrame], tuple[None]]:

@@ -60,6 +60,7 @@ class Sqlite(SinkEndpoint):
     needs_spark = False
     placed = False  # an epoch that is in the table is not written again
     shows_order = True
+    folder = None
     sink_row = (
         "`tw.sqlite(path, table)`",
         "rows of an SQLite table",

@@ -51,6 +51,10 @@ class Tcp(FedByDriver, SinkEndpoint):
     needs_spark = False
     no_sample = "a connection's lines can be read only once"
     patient = False
+    folder = None
+    endless = None
+    row_policy = "fail"  # the feeder drops invalid lines before they are spooled, if it should
+    numbered = None
     placed = True  # a line has the tuple's number in the epoch
     shows_order = True
     target = None

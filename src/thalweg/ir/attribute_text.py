@@ -18,7 +18,7 @@ from thalweg.ir.types import BYTES, DATE, DATETIME, DECIMAL, FLOAT, AttributeTyp
 
 
 class Misfit(Exception):
-    """A value, or with `whole` a column, is not what its type says."""
+    """A value, or with `whole` a column, does not fit its type."""
 
     def __init__(self, expected: str, found: str, *, whole: bool = False) -> None:
         super().__init__(f"expected {expected}, found {found}")
@@ -116,15 +116,14 @@ def _shown(value: Any) -> str:
 
 
 def json_values(document: object, tuple_type: TupleType) -> tuple[Any, ...]:
-    """The values of a parsed JSON object. Other attributes than those of the type may be there: they are left out, as
-    in a file."""
+    """The values of a parsed JSON object. Attributes that the type does not have are ignored, as in a file."""
     if not isinstance(document, dict):
         raise ValueError("expected a JSON object")
     return tuple(_value(document, name, kind) for name, kind in tuple_type.attributes)
 
 
 def parse_json(text: str | bytes, tuple_type: TupleType) -> Any:
-    """A JSON text, with the digits of its fractions where a type could want them."""
+    """The parsed JSON text; fractions keep all their digits if a type may need them."""
     return json.loads(text, parse_float=Decimal if any(k.boxed for _, k in tuple_type.attributes) else float)
 
 
@@ -142,7 +141,7 @@ def json_value(value: Any, name: str, kind: AttributeType) -> Any:
 
 
 def named(name: str, make: Callable[[], Any]) -> Any:
-    """What `make` makes; what it raises is told with the attribute's name."""
+    """The result of `make`; an error that it raises is reported with the attribute's name."""
     try:
         return make()
     except Misfit as misfit:

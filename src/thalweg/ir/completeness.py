@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
@@ -11,11 +12,17 @@ K = TypeVar("K", bound=type)
 V = TypeVar("V")
 
 
-def check_pieces(cls: type, base: type, values: Iterable[str] = ()) -> None:
-    """Raise if a class leaves a method abstract, or lacks one of these class attributes."""
-    missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
-    missing += [name for name in values if not hasattr(cls, name)]
-    if missing:
+def missing_pieces(cls: type) -> list[str]:
+    """The abstract methods that a class does not define, and the class attributes (`ClassVar`) without a value."""
+    abstract = {name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)}
+    annotations = [item for base in cls.__mro__ for item in inspect.get_annotations(base).items()]
+    without_value = {name for name, kind in annotations if "ClassVar" in str(kind) and not hasattr(cls, name)}
+    return sorted(abstract | without_value)
+
+
+def check_pieces(cls: type, base: type) -> None:
+    """Raise if a class lacks a part that its base class declares without a default."""
+    if missing := missing_pieces(cls):
         raise InternalError(f"{cls.__qualname__} does not define {', '.join(missing)}, as every {base.__name__} must")
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from thalweg.errors import PlanError
 from thalweg.ir.bucket_tables import table_text
 from thalweg.ir.layout import Layout, layout
 from thalweg.ir.operators import Sink
@@ -42,6 +43,12 @@ class Difference:
 
 def diff(before: Plan, after: Plan) -> tuple[Difference, ...]:
     """The changes from one plan to another: first the decisions, then what is derived from them."""
+    if before.decisions.keys() != after.decisions.keys():
+        raise PlanError(
+            "these plans are for different graphs",
+            expected=f"plans of {after.graph.name} with the same operators",
+            found=", ".join(sorted(before.decisions.keys() ^ after.decisions.keys())),
+        )
     return (*_numbers(before, after), *_decided(before, after), *_moved(before, after), *_exchanges(before, after))
 
 

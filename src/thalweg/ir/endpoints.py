@@ -1,30 +1,32 @@
-"""What an endpoint declares: where the tuples of a source come from, where a sink's tuples go.
+"""The declarations of an endpoint: where the tuples of a source come from, or where the tuples of a sink go.
 
-Every endpoint is a class in `thalweg.endpoints` that derives from the classes here. Compiler and engines ask these
-declarations and know no endpoint by its name. A class that leaves one out fails when it is imported.
+Every endpoint is a class in `thalweg.endpoints` that derives from the classes here. Compiler and engines use these
+declarations, never the name of an endpoint. The import of a class that lacks a declaration fails. A declaration has a
+default only where a wrong one is harmless or fails.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from thalweg.errors import InternalError, Where
+from thalweg.ir.completeness import missing_pieces
 from thalweg.ir.expr import Expr
 from thalweg.ir.types import TupleType
 
 if TYPE_CHECKING:
     from thalweg.ir.operators import Sink, Source
 
-POSITION_COLUMNS = ("_epoch", "_row")  # how a receiver tells tuples apart; no attribute begins with _
+POSITION_COLUMNS = ("_epoch", "_row")  # they identify a tuple for a receiver; no attribute begins with _
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A connector of Spark's that is not part of PySpark: its name, its artifact, and a stream to try it with."""
+    """A Spark connector that is not part of PySpark: its name, its artifact, and the options of a stream to test it."""
 
     name: str
     artifact: str
@@ -45,36 +47,34 @@ class Endpoint(ABC):
         super().__init_subclass__()
         if abstract:
             return
-        if missing := sorted(_missing(cls)):
+        if missing := missing_pieces(cls):
             raise InternalError(f"the endpoint {cls.__name__} does not declare {', '.join(missing)}")
+        if issubclass(cls, SourceEndpoint) and not issubclass(cls, (ReadAgain, FedByDriver, FedBySpark)):
+            raise InternalError(f"the source {cls.__name__} is not a ReadAgain, FedByDriver or FedBySpark")
         if cls.call:
             _known[cls.call] = cls
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """Its name in error messages."""
         return self.call
 
     @property
+    @abstractmethod
     def folder(self) -> str | None:
-        """The folder, or the one file, of the file system that its tuples are in."""
-        return None
+        """The folder, or the one file, of the file system that a source's tuples are in, or a sink's files."""
 
 
-_known: dict[str, type[Endpoint]] = {}  # by call: an import of its module adds it
+_known: dict[str, type[Endpoint]] = {}  # by call; filled when the endpoints' modules are imported
 
 
 def known(kind: type[Endpoint]) -> list[str]:
-    """How users write the endpoints of this kind."""
+    """The calls that make endpoints of this kind."""
     return sorted(call for call, endpoint in _known.items() if issubclass(endpoint, kind))
 
 
-def _missing(cls: type[Endpoint]) -> Iterator[str]:
-    for base in cls.__mro__:
-        for name, annotation in vars(base).get("__annotations__", {}).items():
-            if "ClassVar" in str(annotation) and not hasattr(cls, name):
-                yield name
-    yield from (name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False))
+def any_tuple_type(self: object, tuple_type: TupleType, where: Where) -> None:
+    """A `check_source` or `check_sink` that accepts all tuple types."""
 
 
 # Sources
@@ -82,7 +82,7 @@ def _missing(cls: type[Endpoint]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How the records that are read become tuples: by a map after the source, under its own error policy."""
+    """How records become tuples: by a map after the source, with its own error policy."""
 
     record: TupleType
     function: Callable[[Any], Any]
@@ -96,53 +96,56 @@ class SourceEndpoint(Endpoint, abstract=True):
     __slots__ = ()
 
     source_row: ClassVar[tuple[str, ...]]  # its row in the table of docs/language.md
-    no_sample: ClassVar[str]  # why no sample can be read of it before a run; empty: one can
+    no_sample: ClassVar[str]  # why it cannot be sampled before a run; empty: it can
 
     @property
     @abstractmethod
     def identity(self) -> str:
-        """What must not change at a restart for the input log to keep its meaning."""
+        """The properties that must not change at a restart, because the input log refers to them."""
+
+    @property
+    @abstractmethod
+    def endless(self) -> str | None:
+        """If it never ends: how to write one that does."""
+
+    @property
+    @abstractmethod
+    def interleaved(self) -> bool:
+        """Whether it has several splits that advance concurrently, so that their order depends on the cuts."""
+
+    @property
+    @abstractmethod
+    def skips_unwanted(self) -> bool:
+        """Whether its reader may skip tuples that no operator would see."""
+
+    @property
+    @abstractmethod
+    def row_policy(self) -> str:
+        """The error policy for invalid rows."""
+
+    @property
+    @abstractmethod
+    def numbered(self) -> Callable[[int], Any] | None:
+        """The user's function from a number to a tuple, for a source that generates its tuples."""
+
+    @abstractmethod
+    def at_once(self) -> SourceEndpoint:
+        """The same endpoint without waiting, for a sample."""
+
+    @abstractmethod
+    def check_source(self, tuple_type: TupleType, where: Where) -> None:
+        """Raise a GraphError if tuples of this type cannot come from it."""
+
+    # Defaults that are safe: a run waits in vain at most, and raw records do not fit the tuple type.
 
     @property
     def waits(self) -> bool:
-        """Whether it may have no tuple now and yet not have ended."""
+        """Whether it may have no tuple available although it has not ended."""
         return True
 
-    @property
-    def endless(self) -> str | None:
-        """If it never ends by itself: how to write one that does."""
-        return None
-
-    @property
-    def interleaved(self) -> bool:
-        """Whether it has several splits that advance together, so that their order depends on the cuts."""
-        return False
-
-    @property
-    def skips_unwanted(self) -> bool:
-        """Whether its reader leaves out tuples that no operator can see."""
-        return False
-
-    @property
-    def row_policy(self) -> str:
-        """What becomes of rows that are not tuples."""
-        return "fail"
-
-    @property
-    def numbered(self) -> Callable[[int], Any] | None:
-        """The user's function that makes the tuple of a number, if that is what it is."""
-        return None
-
-    def at_once(self) -> SourceEndpoint:
-        """The same without any waiting, for a sample."""
-        return self
-
     def decoding(self, tuple_type: TupleType, where: Where) -> Decoding | None:
-        """If records are read first, and tuples are made of them."""
+        """How records become tuples, if the endpoint reads records."""
         return None
-
-    def check_source(self, tuple_type: TupleType, where: Where) -> None:
-        """Raise a GraphError if tuples of this type cannot come from it."""
 
 
 class ReadAgain(SourceEndpoint, abstract=True):
@@ -152,50 +155,59 @@ class ReadAgain(SourceEndpoint, abstract=True):
 
     @abstractmethod
     def splits(self, source: Source) -> Any:
-        """What there is to take: a `Splits` of engine/inputs/readers.py."""
+        """The available input: a `Splits` of engine/inputs/readers.py."""
 
     @abstractmethod
     def reader(self, source: Source, columns: tuple[str, ...], wanted: Expr | None) -> Any:
-        """An `InputReader` of these attributes; tuples that are not `wanted` may be left out."""
+        """An `InputReader` of these attributes; tuples that are not `wanted` may be skipped."""
 
 
 class FeederTarget(Protocol):
-    """Where a feeder puts its tuples. Every call may raise, to stop the feeder."""
+    """The target of a feeder's tuples. Every call may raise, to stop the feeder."""
 
     @property
     def tuples(self) -> int:
-        """How many were there before this one."""
+        """The number of tuples in the spool."""
 
     def add(self, values: tuple[Any, ...]) -> None: ...
 
     def wait(self, seconds: float) -> None: ...
 
 
-class FedByDriver(SourceEndpoint, abstract=True):
-    """It can be read once: a thread of the driver stores it in a spool, from which epochs take it."""
+class Spooled(SourceEndpoint, abstract=True):
+    """Its tuples are stored in a spool, in one sequence, from which epochs take them."""
 
     __slots__ = ()
 
-    patient: ClassVar[bool]  # whether an epoch waits for a whole share, so that cuts do not depend on time
+    interleaved = False
+    skips_unwanted = False
+
+    def at_once(self) -> SourceEndpoint:
+        return self  # what the spool has is there
+
+
+class FedByDriver(Spooled, abstract=True):
+    """It can be read only once: a thread of the driver stores its tuples in a spool, from which epochs take them."""
+
+    __slots__ = ()
+
+    patient: ClassVar[bool]  # whether an epoch waits until it is full, so that cuts do not depend on time
 
     @abstractmethod
     def feed(self, source: Source, out: FeederTarget, *, follow: bool, limit: int | None = None) -> None:
         """Put its tuples into the spool until it ends, or until there are `limit` of them."""
 
 
-class FedBySpark(SourceEndpoint, abstract=True):
-    """A query of Spark's stores its rows in a spool, from which epochs take them."""
+class FedBySpark(Spooled, abstract=True):
+    """A Spark query stores its rows in a spool, from which epochs take them."""
 
     __slots__ = ()
 
-    batch_order: ClassVar[tuple[str, ...]]  # the columns by which the rows of a batch are sorted; none: as they come
+    batch_order: ClassVar[tuple[str, ...]]  # the columns by which the rows of a batch are sorted; empty: not sorted
 
     @abstractmethod
     def rows(self, max_tuples: int) -> Any:
         """A DataFrame, or the format and the options of the stream to read; batches of at most `max_tuples`."""
-
-
-SPOOLED = (FedByDriver, FedBySpark)
 
 
 # Sinks
@@ -203,7 +215,7 @@ SPOOLED = (FedByDriver, FedBySpark)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a sink writes to, alone: two sinks with the same place are refused."""
+    """What a sink writes to, exclusively: two sinks with the same place are rejected."""
 
     place: tuple[object, ...]
     kind: str
@@ -213,7 +225,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class SinkSite:
-    """The sink that a writer writes for. `write_rows` writes a table through a format of Spark's, on that engine."""
+    """The sink of a writer. `write_rows` writes a table in a Spark format, on the Spark engine."""
 
     sink: Sink
     tuple_type: TupleType
@@ -222,7 +234,7 @@ class SinkSite:
 
     @property
     def results(self) -> Path:
-        """The part of the checkpoint for what the driver gives to the user."""
+        """The folder in the checkpoint for the results that the driver returns to the user."""
         return self.checkpoint / "results" / self.sink.name
 
 
@@ -232,10 +244,10 @@ class SinkEndpoint(Endpoint, abstract=True):
     __slots__ = ()
 
     sink_row: ClassVar[tuple[str, ...]]  # its row in the table of docs/language.md; empty: users do not write it
-    # Whether an epoch that is run again can meet a reader of the first time, who knows its tuples by their places (rows
-    # of a file, numbers in a record or line). Then they must have the same ones, also where the order is not wanted.
+    # Whether readers may have seen an epoch before it runs again and identify its tuples by their places (rows of a
+    # file, numbers in a record or line). Then the tuples must have the same places again, even if order is not needed.
     placed: ClassVar[bool]
-    shows_order: ClassVar[bool]  # whether anyone can see in which order the tuples came
+    shows_order: ClassVar[bool]  # whether the order of the tuples is visible in the output
 
     @property
     @abstractmethod
@@ -248,8 +260,9 @@ class SinkEndpoint(Endpoint, abstract=True):
 
     @property
     def feeds(self) -> str | None:
-        """The loop whose next tuples these are."""
+        """The loop whose next tuples these are. (The graph of a loop that nothing feeds is rejected.)"""
         return None
 
+    @abstractmethod
     def check_sink(self, tuple_type: TupleType, where: Where) -> None:
         """Raise a GraphError if it cannot take tuples of this type."""

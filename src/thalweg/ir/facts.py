@@ -9,7 +9,7 @@ from thalweg.errors import Where
 
 STATELESS, PARTITIONED, UNKNOWN = "stateless", "partitioned", "unknown"
 
-# Effects. Those of the first line say that calls can see or disturb each other: who has one is not stateless.
+# Effects. With an effect of the first line, calls can influence each other: such an operator is not stateless.
 MUTATES, MUTATES_INPUT, READS_CHANGED, UNKNOWN_CALL = "mutates", "mutates_input", "reads_changed", "unknown_call"
 IO, TIME, RANDOMNESS, HASH_ORDER, READS_MUTABLE = "io", "time", "randomness", "hash_order", "reads_mutable"
 HIDDEN_STATE = (MUTATES, MUTATES_INPUT, READS_CHANGED)
@@ -19,7 +19,7 @@ EFFECTS = (*NOT_STATELESS, IO, TIME, RANDOMNESS, HASH_ORDER, READS_MUTABLE)
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is so, and where the user's program says it."""
+    """The reason for a fact, and its location in the user's program."""
 
     text: str
     where: Where
@@ -30,7 +30,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something that a call does beside its result, or that its result depends on beside its input."""
+    """Something that a call does in addition to its result, or that its result depends on in addition to its input."""
 
     kind: str  # one of EFFECTS
     reason: Reason

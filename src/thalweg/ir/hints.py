@@ -1,5 +1,5 @@
-"""Hints: what the user wants of the plan for one operator. They never change the answer, but for `unordered`, which
-says that nobody looks at the order."""
+"""Hints: the user's requests to the planner for one operator. They never change the answer, except `unordered`, which
+declares that the order does not matter."""
 
 from __future__ import annotations
 

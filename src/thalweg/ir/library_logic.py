@@ -20,11 +20,11 @@ class LibraryLogic(Logic):
     """User classes are analyzed to find their properties; these classes declare them, so that no other code depends on
     these classes.
 
-    A class that defines or inherits `process` must define every abstract method: otherwise it fails when it is defined,
-    not when it runs.
+    A class that defines or inherits `process` must define all of them: otherwise it fails when it is defined, not when it
+    runs.
     """
 
-    makes_marks: ClassVar[bool] = False  # whether it emits marks instead of tuples
+    makes_marks: ClassVar[bool]  # whether it emits marks instead of tuples
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -44,21 +44,26 @@ class LibraryLogic(Logic):
         """The user functions that it calls."""
 
     @property
+    @abstractmethod
     def users_code(self) -> object | None:
         """The user function, if it alone defines the operator."""
-        return None
 
     @property
+    @abstractmethod
     def has_late(self) -> bool:
         """Whether its output ports from 1 on are for tuples that arrived too late."""
-        return False
 
     @property
+    @abstractmethod
     def time_lengths(self) -> tuple[int, ...]:
         """Durations in event time: a mark is required at every multiple of them."""
-        return ()
 
     @property
+    @abstractmethod
     def inner_types(self) -> tuple[TupleType, ...]:
         """Types of tuples that its state may hold in addition to those of its ports."""
-        return ()
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether a key's object holds nothing, so that it need not be stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,6 +38,12 @@ class Decision:
     def __post_init__(self) -> None:
         if self.key is None and (self.degree is not None or self.table is not None):
             raise ValueError("a degree or a table requires a key: tuples that are not routed have no choice of channel")
+        if self.group is not None and self.group < 0:
+            raise ValueError(f"a group must have a number of 0 or more, not {self.group}")
+        if self.host is not None and not re.fullmatch(r"[^\s#=]+", self.host):
+            raise ValueError(f"a host must have a name without spaces, # and =, not {self.host!r}")
+        if any(port < 0 for port in self.ports) or len(set(self.ports)) < len(self.ports):
+            raise ValueError(f"ports must be different numbers of 0 or more, not {self.ports}")
 
     @property
     def is_open(self) -> bool:
@@ -79,6 +86,11 @@ class Plan:
     buckets: int
     frame_rows: int = DEFAULT_FRAME_ROWS
     _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.decisions.keys() != self.graph.by_name.keys():
+            wrong = sorted(self.decisions.keys() ^ self.graph.by_name.keys())
+            raise ValueError(f"a plan needs a decision for each operator of its graph; check {', '.join(wrong)}")
 
     def once(self, derive: Callable[[Plan], T]) -> T:
         """A value that depends on this plan alone; it is computed on first use and cached in the plan."""

@@ -15,7 +15,7 @@ Fusion = str | Path | Mapping[str, str]
 class PlanOptions(TypedDict, total=False):
     """For meanings and defaults see `optimize.request.PlanRequest`, which is built from these options."""
 
-    degree: Degree
+    degree: Degree | None
     fuse: Fusion
     buckets: int | None
     balance: bool

@@ -28,8 +28,9 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.plan import Decision, Plan
+from thalweg.ir.plan_options import OPEN
 
-_OPEN = "open"
+_HEADER = ("buckets", "frame_rows")
 
 
 def print_plan(plan: Plan) -> str:
@@ -61,15 +62,15 @@ def _with_line(plan: Plan) -> list[str]:
 
 
 def _line(plan: Plan, name: str, width: int = 0) -> str:
-    fields = " ".join(f"{field}={value}" for field, value in _fields(plan.decisions[name]))
+    fields = " ".join(f"{field}={value}" for field, value in _fields(plan.decisions[name], plan.graph.by_name[name]))
     return f"{name:<{width}}  {fields}".rstrip()
 
 
-def _fields(decision: Decision) -> Iterator[tuple[str, str]]:
+def _fields(decision: Decision, operator: Operator) -> Iterator[tuple[str, str]]:
     if decision.key is not None:
-        yield "degree", _OPEN if decision.degree is None else str(decision.degree)
-    if decision.key:
-        yield "key", ",".join(decision.key)
+        yield "degree", OPEN if decision.degree is None else str(decision.degree)
+    if decision.key or (decision.key is not None and operator.key):
+        yield "key", ",".join(decision.key)  # empty: an operator with a key that is not used (illegal, but printed)
     if decision.group is not None:
         yield "group", str(decision.group)
     if decision.table is not None:
@@ -117,9 +118,15 @@ def _read_header(line: _Line, words: list[str], graph: LogicalGraph) -> dict[str
         raise line.error("a plan must begin with its header", shape)
     if words[1] != graph.name:
         raise line.error(f"this plan is for {words[1]}", f"a plan for {graph.name}")
-    header = {name: line.number(value) for name, value in map(_pair, words[2:])}
-    if header.keys() != {"buckets", "frame_rows"}:
-        raise line.error("the header is incomplete", shape)
+    header: dict[str, int] = {}
+    for name, value in map(_pair, words[2:]):
+        if name not in _HEADER:
+            raise line.error(f"unknown field {name!r} in the header", shape, did_you_mean(name, _HEADER))
+        if name in header:
+            raise line.error(f"{name} is given twice", f"one {name}=")
+        header[name] = line.number(value)
+    if missing := [name for name in _HEADER if name not in header]:
+        raise line.error(f"the header has no {' and no '.join(missing)}", shape)
     return header
 
 
@@ -165,15 +172,18 @@ class _Line:
         return int(text)
 
     def degree(self, text: str) -> int | None:
-        degree = None if text == _OPEN else self.number(text)
+        degree = None if text == OPEN else self.number(text)
         if degree == 0:
             raise self.error("a degree must be a number of channels", "1 or more, or open")
         return degree
 
     def names(self, text: str) -> tuple[str, ...]:
-        if not all(text.split(",")):
+        names = tuple(text.split(",")) if text else ()
+        if not all(names):
             raise self.error("an attribute name is empty", "key=NAME or key=NAME,NAME")
-        return tuple(text.split(","))
+        if len(set(names)) < len(names):
+            raise self.error("an attribute is named twice", "each attribute at most once")
+        return names
 
     def table(self, text: str) -> Table:
         try:
@@ -181,7 +191,7 @@ class _Line:
         except ValueError:
             raise self.error(f"not a table: {text!r}", "one digit per bucket, or comma-separated numbers") from None
 
-    def word(self, text: str) -> str:
+    def host(self, text: str) -> str:
         if not text:
             raise self.error("the host name is empty", "host=NAME")
         return text
@@ -195,55 +205,6 @@ _READERS: Mapping[str, Callable[[_Line, str], Any]] = {
     "key": _Line.names,
     "group": _Line.number,
     "table": _Line.table,
-    "host": _Line.word,
+    "host": _Line.host,
     "ports": _Line.numbers,
 }
-
-
-def plan_as_json(plan: Plan) -> Mapping[str, Any]:
-    """The same content as the text form, with the layout, for tools."""
-    made = layout(plan)
-    return {
-        "app": plan.graph.name,
-        "fingerprint": plan.fingerprint,
-        "buckets": plan.buckets,
-        "frame_rows": plan.frame_rows,
-        "operators": [{"name": o.name, **_as_json(plan.decisions[o.name])} for o in plan.graph.operators],
-        "layout": {
-            "channels": plan.channels,
-            "stages": [
-                {"exchange": [wire.index for wire in carried], "pes": [list(pe.operators) for pe in stage.pes]}
-                for stage, carried in zip(made.stages, made.exchanges, strict=True)
-            ],
-            "wires": [{"index": w.index, "stream": str(w.stream), "route": str(w.route)} for w in made.wires],
-            "sinks": [sink.name for sink in plan.graph.sinks],
-        },
-    }
-
-
-def _as_json(decision: Decision) -> dict[str, Any]:
-    return {
-        "degree": _OPEN if decision.is_open else decision.degree,
-        "key": None if decision.key is None else list(decision.key),
-        "group": decision.group,
-        "table": None if decision.table is None else table_text(decision.table),
-        "host": decision.host,
-        "ports": list(decision.ports),
-    }
-
-
-def plan_from_json(document: Mapping[str, Any], graph: LogicalGraph) -> Plan:
-    """The plan of a document made by `plan_as_json`; its layout is derived again."""
-    decisions = {one["name"]: _from_json(one) for one in document["operators"]}
-    return Plan(graph, decisions, document["buckets"], document["frame_rows"])
-
-
-def _from_json(one: Mapping[str, Any]) -> Decision:
-    return Decision(
-        degree=None if one["degree"] == _OPEN else one["degree"],
-        key=None if one["key"] is None else tuple(one["key"]),
-        group=one["group"],
-        table=None if one["table"] is None else read_table(one["table"]),
-        host=one["host"],
-        ports=tuple(one["ports"]),
-    )

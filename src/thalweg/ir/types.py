@@ -175,10 +175,10 @@ def accepts(declared: AttributeType, found: AttributeType) -> bool:
 
 
 def conform(value: object, kind: AttributeType, path: str = "") -> object:
-    """The value as this attribute type, or a TypeError / OverflowError that names the path to what does not fit.
+    """The value as this attribute type, or a TypeError / OverflowError that names the path to the part that is wrong.
 
-    An int is taken where a float is declared, as Python's own typing does; nothing else is converted. Lists and nested
-    tuples become plain tuples: that is how columns carry them, so nobody who holds the list can change the stream.
+    An int is accepted where a float is declared, as in Python's own typing; nothing else is converted. Lists and nested
+    tuples become plain tuples, which columns hold, so that later changes of a list cannot change the stream.
     """
     if kind is FLOAT:
         if type(value) is float:

@@ -35,7 +35,7 @@ class UserFunction:
     function: Callable[..., Any]
     where: Where
     arguments: tuple[Argument, ...]
-    use: str = VALUE
+    use: str
     output: TupleType | None = None  # the type of the tuple or tuples that it returns
     main: bool = False  # whether this code defines the operator
     exact: bool = False  # whether an expression has its complete meaning, so that its code adds nothing
@@ -79,8 +79,8 @@ def fold_code(folds: tuple[Fold, ...], kind: TupleType, where: Where) -> Iterato
         for one in (fold.argument, fold.picked):
             if one is not None:
                 exact = one.expr is not None
-                yield UserFunction(function=one.callable, where=where, arguments=(kind,), exact=exact)
+                yield UserFunction(function=one.callable, where=where, arguments=(kind,), use=VALUE, exact=exact)
         if fold.function is not None:
             expr = fold.argument.expr if fold.argument is not None else None
             item = None if expr is None or isinstance(expr, Record) else expr.type
-            yield UserFunction(function=fold.function, where=where, arguments=(ListOf(item),))
+            yield UserFunction(function=fold.function, where=where, arguments=(ListOf(item),), use=VALUE)

@@ -19,7 +19,7 @@ from thalweg.lang import derived_operators as library
 from thalweg.lang import embedding as inside
 from thalweg.lang import keyed_operators as keyed
 from thalweg.lang import pass_through as passing
-from thalweg.lang import per_tuple
+from thalweg.lang import per_tuple_operators as per_tuple
 from thalweg.lang import plan_hints as control
 from thalweg.lang import stream_ends as ends
 from thalweg.lang.check_endpoints import check_source
@@ -166,7 +166,7 @@ class Stream:
     timed: bool = False
     beside_late: Stream | None = field(default=None, compare=False, repr=False)
     beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
-    beside_letters: Stream | None = field(default=None, compare=False, repr=False)
+    dead_letter_stream: Stream | None = field(default=None, compare=False, repr=False)
 
     def _site(self, kind: str, name: str | None) -> OperatorSite:
         return OperatorSite(self.app, kind, name)
@@ -199,13 +199,13 @@ class Stream:
     @property
     def dead_letters(self) -> Stream:
         """After an operator with on_error="dead_letter": the tuples on which it failed, with the error."""
-        if self.beside_letters is None:
+        if self.dead_letter_stream is None:
             raise GraphError(
                 f"the stream {self.ref} has no dead letters",
                 where=call_place(user_frame()),
                 expected='the result of an operator with on_error="dead_letter"',
             )
-        return self.beside_letters
+        return self.dead_letter_stream
 
     map = per_tuple.map
     filter = per_tuple.filter

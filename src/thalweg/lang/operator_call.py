@@ -64,7 +64,7 @@ class OperatorSite:
             made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
         if operator.dead_port is not None:
             letters = self.app._stream(StreamRef(operator.name, operator.dead_port), operator.outputs[-1])
-            made = replace(made, beside_letters=letters)
+            made = replace(made, dead_letter_stream=letters)
         return made
 
     def policy(self, on_error: str) -> tuple[str, tuple[TupleType, ...]]:
@@ -184,8 +184,8 @@ class OperatorSite:
         first = self.stream(operator, streams[0] if marks is None else None)
         made = [replace(first, ref=StreamRef(self.name, i), tuple_type=t) for i, t in enumerate(outputs)]
         if marks is not None:
-            behind = StreamRef(self.name, len(outputs))
-            made = [replace(s, marks=behind, timed=timed, time=streams[0].time) for s in made]
+            mark_stream = StreamRef(self.name, len(outputs))
+            made = [replace(s, marks=mark_stream, timed=timed, time=streams[0].time) for s in made]
         return made
 
     def windowed(

@@ -42,6 +42,10 @@ class Loop(LibraryLogic):
     """Passes a tuple through the loop's operators, then each tuple that was fed back, until none is left."""
 
     config: LoopConfig
+    makes_marks = has_late = False
+    users_code = None
+    time_lengths = ()
+    is_empty = False  # its objects are those of all keys
 
     def __init__(self) -> None:
         self.states: dict[str, dict[bytes, dict[str, Any]]] = {}  # operator, key: the attributes of its object

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
@@ -26,12 +26,17 @@ class MeetConfig:
 
 class _Meeting(LibraryLogic):
     config: MeetConfig
+    has_late = False
+    users_code = None
+    time_lengths = inner_types = ()
 
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return ()
 
 
 class _Queues(_Meeting):
+    makes_marks = False
+
     def __init__(self, ports: int) -> None:
         self.queues: list[deque[Any]] = [deque() for _ in range(ports)]
 
@@ -99,7 +104,8 @@ class Pair(_Queues):
 
 
 class _Marks(_Meeting):
-    makes_marks: ClassVar[bool] = True
+    makes_marks = True
+    is_empty = False
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         return Model("marks of several streams", (AT_MOST_ONE,), (({},) * len(inputs),), (None,) * len(inputs))

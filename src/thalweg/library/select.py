@@ -24,6 +24,10 @@ class Dedup(LibraryLogic):
     """The first tuple of each key; with `within`, another one when that much time has passed since the last one."""
 
     config: DedupConfig
+    makes_marks = has_late = False
+    users_code = None
+    inner_types = ()
+    is_empty = False  # it has seen its key
 
     def __init__(self) -> None:
         self.seen: int | None = None
@@ -54,6 +58,9 @@ class Code(LibraryLogic):
     """A user function of a tuple, the key's state and `submit`."""
 
     config: Callable[[Any, Any, Callable[..., None]], Any]
+    makes_marks = has_late = False
+    time_lengths = inner_types = ()
+    is_empty = False
 
     def __init__(self, state: Any) -> None:
         self.state = state

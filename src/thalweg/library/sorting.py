@@ -72,6 +72,10 @@ class SortedBuffer(LibraryLogic):
     """Buffers `config[0]` tuples and emits the smallest when one more arrives: restores the order within that range."""
 
     config: tuple[int, SortBy]
+    makes_marks = has_late = False
+    users_code = None
+    time_lengths = inner_types = ()
+    is_empty = False  # there is one for all tuples
 
     def __init__(self) -> None:
         self.heap: list[tuple[Any, ...]] = []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from thalweg.errors import InternalError
 from thalweg.ir.expr import Record, evaluate
 from thalweg.ir.folds import Fold, fold_name
 from thalweg.ir.library_logic import LibraryLogic
@@ -33,6 +34,8 @@ class Config:
     fields: Record
     scalars: tuple[Monoid | WholeWindow | WindowBound, ...]  # of the folds
     combined: tuple[Monoid, ...]  # of the folds that are monoids
+
+    gives_many: ClassVar[bool] = False  # whether one window may have several results
 
     @property
     def late(self) -> bool:
@@ -65,8 +68,9 @@ class WindowAggregate(LibraryLogic):
     """Base class of the aggregates: arguments, results, fields."""
 
     config: Config
-    forwards_key = False
-    gives_many: ClassVar[bool] = False  # whether one window may have several results
+    makes_marks = False
+    users_code = None
+    inner_types = ()
 
     def settings(self) -> str:
         config = self.config
@@ -74,7 +78,7 @@ class WindowAggregate(LibraryLogic):
 
     def known(self, operator: Process, inputs: tuple[TupleType, ...]) -> Model:
         windows, why = self.config.window.results
-        results = MANY if self.gives_many and windows != NONE else windows
+        results = MANY if self.config.gives_many and windows != NONE else windows
         late = operator.results - 1  # a port for late tuples, if the window is in event time
         counts = (results, *((AT_MOST_ONE,) * late))
         copies = ((self.copies(),), *(((same(inputs[0], inputs[0]),),) * late))
@@ -148,6 +152,9 @@ class WindowAggregate(LibraryLogic):
         self.submit({name: conform(evaluate(expr, folds), expr.type) for name, expr in fields}, rank=rank)
 
 
+OF_FOLDS = ("settings", "copies", "reads", "code", "taken", "emit_folded")  # methods of WindowAggregate
+
+
 @dataclass(frozen=True, slots=True)
 class ApplyConfig:
     """The window and the function that is applied to its tuples."""
@@ -156,6 +163,8 @@ class ApplyConfig:
     function: Callable[[list[Any]], Iterable[Any]]
     combined: tuple[()] = ()
     folds: tuple[()] = ()
+
+    gives_many: ClassVar[bool] = True
 
     @property
     def late(self) -> bool:
@@ -166,11 +175,16 @@ class ApplyConfig:
 
 
 class Applied:
-    """Mixin that keeps the tuples themselves instead of folds."""
+    """Mixin that keeps the tuples themselves instead of folds. It must replace everything that depends on folds."""
 
     config: Any
     submit: Any
-    gives_many: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        kept = [name for name in OF_FOLDS if getattr(cls, name) is getattr(WindowAggregate, name)]
+        if kept:
+            raise InternalError(f"{cls.__qualname__} does not define {', '.join(kept)}: those of aggregates need folds")
 
     def settings(self) -> str:
         return str(self.config)

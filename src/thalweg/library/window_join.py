@@ -41,6 +41,9 @@ class WindowJoin(LibraryLogic):
     """Joins each tuple with the tuples that the other side keeps, in the order of their arrival."""
 
     config: JoinConfig
+    makes_marks = False
+    users_code = None  # the predicate is only a part of it
+    inner_types = ()
 
     def __init__(self) -> None:
         self.held: tuple[list[Any], list[Any]] = ([], [])
@@ -161,6 +164,10 @@ class Lookup(LibraryLogic):
     """Joins each tuple with the rows of a table that have its key."""
 
     config: LookupConfig
+    makes_marks = has_late = False
+    users_code = None
+    time_lengths = inner_types = ()
+    is_empty = False  # it has no state
 
     def settings(self) -> str:
         return f"lookup on {self.config.on}"

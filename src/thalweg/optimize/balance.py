@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.partitioning import speaks_for_itself
 from thalweg.errors import PlanError
 from thalweg.ir.bucket_tables import Table, plain_table

@@ -12,8 +12,10 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import Decision, Plan
 from thalweg.ir.plan_options import OPEN
+from thalweg.ir.regions import Regions
 from thalweg.optimize.context import Context
 from thalweg.optimize.fuse import fuse_again
+from thalweg.optimize.groups import check_names
 
 BUCKETS_PER_CHANNEL = 1  # right for thousands of keys; with many more, `buckets` lets an epoch write less
 
@@ -31,29 +33,42 @@ class ChooseDegrees:
     name: ClassVar[str] = "choose_degrees"
 
     def run(self, plan: Plan, context: Context) -> Plan:
-        degree, own = context.request.degree, asked_degrees(plan.graph, context.request.rules)
-        chosen = plan.decide(
-            _given(plan, degree, own)
-            if isinstance(degree, Mapping)
-            else _wanted(plan, None if degree == OPEN else degree, own)
-        )
+        degree, own = context.request.channels(), asked_degrees(plan.graph, context.request.rules)
+        if isinstance(degree, Mapping):
+            check_names(degree, plan.graph, "degree")
+            chosen = plan.decide(_given(plan, degree, own))
+            _check_given(chosen, degree, form_regions(plan.graph, context.request.rules))
+        else:
+            chosen = plan.decide(_wanted(plan, None if degree == OPEN else degree, own))
         if chosen.channels == 1 and not chosen.is_open:
             chosen = plan.decide(_all_in_one(plan))
-        buckets = context.request.buckets or BUCKETS_PER_CHANNEL * chosen.channels
-        if buckets < chosen.channels:
-            raise PlanError(
-                "fewer buckets than channels",
-                expected=f"{chosen.channels} or more",
-                found=f"{buckets} buckets",
-                hint="a bucket of keys belongs to one channel; without --buckets there are enough buckets",
-            )
+        buckets = enough_buckets(context.request.buckets, BUCKETS_PER_CHANNEL, chosen.channels)
         return fuse_again(chosen.decide({}, buckets=buckets))  # where a degree is 1, exchanges may be unnecessary
+
+
+def enough_buckets(asked: int | None, per_channel: int, channels: int) -> int:
+    """The requested number of buckets, or so many per channel."""
+    buckets = asked or per_channel * channels
+    if buckets < channels:
+        raise PlanError(
+            "fewer buckets than channels",
+            expected=f"{channels} or more",
+            found=f"{buckets} buckets",
+            hint="a bucket of keys belongs to one channel; without --buckets there are enough buckets",
+        )
+    return buckets
 
 
 def asked_degrees(graph: LogicalGraph, rules: str = "thalweg") -> dict[str, int]:
     """The degrees that hints request for regions, by operator of the region."""
     regions = form_regions(graph, rules).regions
     return {name: region.degree for region in regions if region.degree is not None for name in region.operators}
+
+
+def open_states(graph: LogicalGraph, rules: str = "thalweg") -> set[str]:
+    """The operators with state that may have any degree: those of regions for which no hint requests one."""
+    regions = form_regions(graph, rules).regions
+    return {o.name for o in graph.stateful if any(o.name in region and region.degree is None for region in regions)}
 
 
 def _wanted(plan: Plan, degree: int | None, own: Mapping[str, int]) -> dict[str, Decision]:
@@ -72,6 +87,23 @@ def _given(plan: Plan, given: Mapping[str, int], own: Mapping[str, int]) -> dict
         for name, decision in plan.decisions.items()
         if decision.is_open
     }
+
+
+def _check_given(plan: Plan, given: Mapping[str, int], regions: Regions) -> None:
+    """A degree that is requested by name is not ignored: the operator has it, or the request is refused."""
+    for name, degree in given.items():
+        decision, operator = plan.decisions[name], plan.graph.by_name[name]
+        if decision.degree == degree or (degree == 1 and plan.channels == 1):
+            continue
+        if decision.key is None:
+            reason, hint = "it takes tuples where they are", "name the operator that its tuples are routed to"
+        else:
+            verdict = regions.verdicts[name]
+            reason = f"it has degree {decision.degree}" if verdict.parallel else f"it {verdict.reason}"
+            hint = "thalweg explain --facts shows why"
+        raise PlanError(
+            f"{name} cannot have degree {degree}", operator=name, where=operator.where, found=reason, hint=hint
+        )
 
 
 def _all_in_one(plan: Plan) -> dict[str, Decision]:

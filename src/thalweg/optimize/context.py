@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg.ir.analyses import Analyses
+from thalweg.ir.hosts import Host
 from thalweg.ir.profile import Profile
 from thalweg.optimize.request import Held, PlanRequest
 
@@ -15,3 +16,4 @@ class Context:
     request: PlanRequest = field(default_factory=PlanRequest)
     held: Held = field(default_factory=Held)
     profile: Profile | None = None
+    hosts: tuple[Host, ...] = ()  # empty: only the machine that runs the plan

@@ -13,7 +13,7 @@ from thalweg.ir.operators import Operator
 from thalweg.ir.plan import Decision, Plan
 from thalweg.optimize.context import Context
 from thalweg.optimize.fusion_hints import with_hints
-from thalweg.optimize.groups import read_groups
+from thalweg.optimize.groups import check_names, read_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,14 @@ class Fuse:
     name: ClassVar[str] = "fuse"
 
     def run(self, plan: Plan, context: Context) -> Plan:
-        return plan.decide(fused(plan, with_hints(wanted_groups(context.request.groups, plan.graph), plan.graph)))
+        return plan.decide(fused(plan, with_hints(wanted_groups(context.request.groups(), plan.graph), plan.graph)))
 
 
 def wanted_groups(groups: str | Mapping[str, str], graph: LogicalGraph) -> Mapping[str, str]:
     """The requested group of each operator."""
     if isinstance(groups, Mapping):
-        return groups
+        check_names(groups, graph, "fuse")
+        return {name: f"group {groups[name]}" if name in groups else name for name in graph.by_name}
     match groups:
         case "all":
             return dict.fromkeys(graph.by_name, "all")

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from thalweg.errors import PlanError, did_you_mean
 from thalweg.ir.graph import LogicalGraph
+
+
+def check_names(names: Iterable[str], graph: LogicalGraph, option: str) -> None:
+    """Refuse names that are not operators of the graph."""
+    for name in names:
+        if name not in graph.by_name:
+            raise PlanError(
+                f"{option}: there is no operator {name!r}",
+                expected="operators of the graph",
+                hint=did_you_mean(str(name), graph.by_name),
+            )
 
 
 def read_groups(text: str, graph: LogicalGraph) -> dict[str, str]:

@@ -7,7 +7,7 @@ from thalweg.analysis.partitioning import arriving_routes, partitioning
 from thalweg.errors import HintError
 from thalweg.ir.hints import Hint
 from thalweg.ir.layout import layout
-from thalweg.ir.operators import Feedback, Sink
+from thalweg.ir.operators import Feedback, Sink, Source
 from thalweg.ir.plan import Plan
 from thalweg.optimize.legality import LEGAL, Rule, Verdict, as_error, places, runs_in_several
 
@@ -36,17 +36,47 @@ def parallel_is_possible(plan: Plan) -> Verdict:
 
 
 def asked_degree_is_kept(plan: Plan) -> Verdict:
-    """An operator with `.parallel(degree=N)` has that degree, or runs in one channel."""
+    """An operator with `.parallel(degree=N)` runs in that many channels, or in one."""
     for name, hint in plan.graph.hints.items():
-        degree = plan.decisions[name].degree
-        if hint.degree is not None and degree not in (None, 1, hint.degree):
+        if hint.degree is None:
+            continue
+        for degree in _channels_of(plan, name):
+            if degree not in (1, hint.degree):
+                return _unmet(
+                    name,
+                    hint,
+                    f"{name} has a different degree than the application requests",
+                    expected=f"degree={hint.degree}",
+                    found=f"degree={degree}",
+                    advice="remove .parallel(degree=…), or change the plan",
+                )
+    return LEGAL
+
+
+def _channels_of(plan: Plan, name: str) -> set[int]:
+    """The numbers of channels over which its tuples are spread when they arrive, as far as they are decided."""
+    operator = plan.graph.by_name[name]
+    if isinstance(operator, Source):
+        degrees = {plan.decisions[name].degree}
+    else:
+        degrees = {
+            route.degree for route in arriving_routes(plan, operator, partitioning(plan)).values() if not route.open
+        }
+    return {degree for degree in degrees if degree}
+
+
+def asked_key_is_kept(plan: Plan) -> Verdict:
+    """Tuples are routed to an operator with `.parallel(key=…)` by that key, or to one channel."""
+    for name, hint in plan.graph.hints.items():
+        decision = plan.decisions[name]
+        if hint.key is not None and decision.key and decision.degree != 1 and decision.key != hint.key:
             return _unmet(
                 name,
                 hint,
-                f"{name} has a different degree than the application requests",
-                expected=f"degree={hint.degree}",
-                found=f"degree={degree}",
-                advice="remove .parallel(degree=…), or change the plan",
+                f"tuples are routed to {name} by a different key than the application requests",
+                expected=f"key={','.join(hint.key)}",
+                found=f"key={','.join(decision.key)}",
+                advice="remove .parallel(key=…), or change the plan",
             )
     return LEGAL
 
@@ -110,6 +140,7 @@ def _unmet(name: str, hint: Hint, reason: str, *, expected: str, found: str, adv
 HINT_RULES: tuple[Rule, ...] = (
     parallel_is_possible,
     asked_degree_is_kept,
+    asked_key_is_kept,
     sequential_is_kept,
     fuse_with_is_kept,
     isolate_is_kept,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.partitioning import arriving_routes, partitioning
-from thalweg.errors import PlanError, Where
+from thalweg.errors import PlanError, Where, did_you_mean
 from thalweg.ir.facts import UNKNOWN
 from thalweg.ir.layout import layout
-from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
+from thalweg.ir.operators import Feedback, Operator, Sink, StreamRef
 from thalweg.ir.plan import TO_FIRST, Plan, Route
 
 
@@ -107,8 +107,16 @@ def _route_can_be(plan: Plan, operator: Operator) -> Verdict:
         operator,
         f"{operator.name} is routed by {', '.join(decision.key)}, which its tuples do not carry",
         "no key, or attributes that this operator or one after it reads",
-        hint=None if isinstance(operator, Source) else f'.parallel(key="{decision.key[0]}") in the application',
+        hint=_how_to_carry(plan, operator, decision.key[0]),
     )
+
+
+def _how_to_carry(plan: Plan, operator: Operator, attribute: str) -> str | None:
+    """How an attribute that an operator's tuples have, but do not carry, can be used to route them."""
+    types = [plan.graph.type_of(stream) for stream in operator.inputs]
+    if not types or not all(attribute in one.names for one in types):
+        return did_you_mean(attribute, types[0].names) if types else None
+    return f'.parallel(key="{attribute}") in the application'
 
 
 def numbers_fit(plan: Plan) -> Verdict:

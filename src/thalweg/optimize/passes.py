@@ -14,6 +14,7 @@ from thalweg.ir.diff import Difference, diff
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import Decision, Plan
+from thalweg.ir.plan_json import parse_json_plan
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.ir.profile import Profile
 from thalweg.ir.text import parse_plan
@@ -95,7 +96,7 @@ def plan_for(
     graph = settled(graph, held.states)
     check_safety(graph)
     context = Context(graph.analyses, request, held, profile)
-    text = request.plan_text
+    text = request.plan_text()
     if text is None:
         plan = run_passes(one_by_one(graph, request.frame_rows), PASSES, context, observe)
     else:
@@ -107,15 +108,16 @@ def plan_for(
 
 
 def given_plan(graph: LogicalGraph, text: str) -> Plan:
-    """The verified plan of a text; degrees that are open in the text stay open."""
-    return verify_hints(verify(parse_plan(text, graph)))
+    """The verified plan of a text or a JSON document; degrees that are open in it stay open."""
+    plan = parse_json_plan(text, graph) if text.startswith("{") else parse_plan(text, graph)
+    return verify_hints(verify(plan))
 
 
 def _refuse_what_is_decided(plan: Plan, request: PlanRequest) -> None:
     """Reject options that a given plan would silently ignore."""
     if plan.is_open:
         return
-    if request.degree != 1:
+    if request.channels() != 1:
         raise UsageError("the plan leaves no degree open", expected="a plan with degree=open, or no degree")
     if request.buckets not in (None, plan.buckets):
         raise UsageError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class RunPlan:
     """A plan and, if a sample was taken for it, the measured loads."""
 
     plan: Plan
@@ -30,7 +30,7 @@ class Planned:
 
 def plan_run(
     graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
-) -> Planned:
+) -> RunPlan:
     """State is where its keys were routed when it was written, so the routes of a checkpoint never change."""
     fixed = _manifest(checkpoint)
     if fixed is not None and fixed.states:
@@ -42,18 +42,19 @@ def plan_run(
         held = Held(frozenset(fixed.states), fixed.routes, fixed.tables())
         kept = fixed.buckets if fixed.assignments and request.plan is None else None
         request = replace(request, balance=False, buckets=request.buckets or kept)
-        return Planned(plan_for(graph, request, held, observe=observe))
+        return RunPlan(plan_for(graph, request, held, observe=observe))
     if not request.balance or not _can_balance(graph, request):
-        return Planned(plan_for(graph, replace(request, balance=False), Held(), observe=observe))
-    assert isinstance(request.degree, int)
-    buckets = request.buckets or BALANCED_BUCKETS_PER_CHANNEL * request.degree
+        return RunPlan(plan_for(graph, replace(request, balance=False), Held(), observe=observe))
+    degree = request.channels()
+    assert isinstance(degree, int)
+    buckets = request.buckets or BALANCED_BUCKETS_PER_CHANNEL * degree
     from thalweg.planning.measure_keys import measure_keys  # here: it runs the local engine
 
     loads = measure_keys(graph, buckets)
     if not any(map(any, loads.at.values())):
         _note("--balance has no effect: there is no input yet in which keys could be counted")
     request = replace(request, buckets=buckets)
-    return Planned(plan_for(graph, request, Held(), Profile(loads), observe), loads)
+    return RunPlan(plan_for(graph, request, Held(), Profile(loads), observe), loads)
 
 
 def closed(plan: Plan) -> Plan:
@@ -64,11 +65,12 @@ def closed(plan: Plan) -> Plan:
 
 
 def _can_balance(graph: LogicalGraph, request: PlanRequest) -> bool:
-    if request.degree == 1:
+    degree = request.channels()
+    if degree == 1:
         _note("--balance has no effect: with --degree 1 all keys are on one channel")
         return False
-    if not isinstance(request.degree, int):
-        found = f"--degree {request.degree}" if request.degree == OPEN else "a degree for each operator"
+    if not isinstance(degree, int):
+        found = f"--degree {degree}" if degree == OPEN else "a degree for each operator"
         raise PlanError("--balance requires the number of channels", expected="--degree N", found=found)
     if not any(operator.key for operator in graph.stateful):
         _note("--balance has no effect: no operator keeps state by key")

@@ -23,7 +23,7 @@ from thalweg.runtime.row_path import Columns, RowPath, VectorFunction, at_rows, 
 from thalweg.runtime.turn import Turn
 
 
-class Aggregating(RowPath):
+class AggregateOperators(RowPath):
     """The aggregates of a PE. Their state is the state of the turn's epoch."""
 
     def aggregate(

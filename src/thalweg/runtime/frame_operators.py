@@ -19,13 +19,13 @@ from thalweg.runtime import batches, join
 from thalweg.runtime import event_time_marks as marks
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
-from thalweg.runtime.aggregate_operator import Aggregating
+from thalweg.runtime.aggregate_operator import AggregateOperators
 from thalweg.runtime.columns import Array, Column, concat, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.logic_operator import Ports, ProcessRun
 from thalweg.runtime.merge_frames import merge
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.row_path import Columns, VectorFunction, at_rows, some
 from thalweg.runtime.seeded_random import chances
@@ -35,7 +35,7 @@ from thalweg.runtime.turn import Turn
 ChainKernel = Callable[[Columns, int, dict[str, int]], tuple[Array | None, Columns]]
 
 
-class FrameOperators(Aggregating):
+class FrameOperators(AggregateOperators):
     """A method for each kind of operator, over the frames of one turn. A frame is None when it has no tuple."""
 
     FELL_BACK = object()

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from thalweg.ir.user_tracebacks import run_generated
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 # (pe, turn, *streams) -> the streams that later segments read; the form with brackets takes a stack after the turn.
 Segment = Callable[..., tuple[Any, ...]]

@@ -23,7 +23,7 @@ from thalweg.runtime.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedEvent:
     """An event on which user code failed."""
 
     order_key: tuple[int, ...]
@@ -56,7 +56,7 @@ class ProcessRun:
     def __init__(self, operator: Process, ports: Ports, state: State | None, lone: Logic | None) -> None:
         self.operator, self.ports = operator, ports
         self.state, self.lone = state, lone
-        self.failures: list[Failed] = []
+        self.failures: list[FailedEvent] = []
         self.skipped = 0
         self.now: int | None = None if state is None else state.times().get(operator.name)
         self.table = None if state is None or operator.by is None else state.tables[operator.name]
@@ -212,7 +212,7 @@ class ProcessRun:
         """Apply the operator's policy to a failed event; returns whether to continue."""
         if self.operator.on_error == "fail":
             at = self._positions(np.array([number]), self.order, self.end)
-            self.failures.append(Failed((*at.order_key(0), *rank, 0), error, shown))
+            self.failures.append(FailedEvent((*at.order_key(0), *rank, 0), error, shown))
             return False
         port = self.operator.dead_port
         if port is None:

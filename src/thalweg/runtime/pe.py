@@ -20,7 +20,7 @@ from thalweg.runtime.frame import Frame
 from thalweg.runtime.frame_operators import FrameOperators
 from thalweg.runtime.generated_code import generated
 from thalweg.runtime.merge_frames import slices
-from thalweg.runtime.program import Output, Program
+from thalweg.runtime.pe_program import Output, Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.state import BucketStore, State
 from thalweg.runtime.state_tables import TableMaker

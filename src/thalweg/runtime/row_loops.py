@@ -31,7 +31,7 @@ _EXACT: dict[AttributeType, type] = {INT: int, FLOAT: float, STR: str, BOOL: boo
 _STRUCT: dict[AttributeType, str] = {INT: "q", FLOAT: "d", BOOL: "?"}
 
 
-class Looped(NamedTuple):
+class LoopResult(NamedTuple):
     """The results of a loop, the number of tuples that it processed, and the error that ended it."""
 
     made: Any
@@ -46,7 +46,7 @@ def _classes(tuple_type: TupleType) -> Classes:
     return tuple(tuple_type.classes())
 
 
-def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType, output: TupleType) -> Looped:
+def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType, output: TupleType) -> LoopResult:
     """The results of a map, column by column."""
     loop = _map_loop(input_type, _classes(input_type), tuple(frame.columns), output, _classes(output))
     width = len(output.attributes)
@@ -62,18 +62,18 @@ def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType
         if error is not None:
             break
     columns_of = [_joined(runs, kind) for runs, (_, kind) in zip(made, output.attributes, strict=True)]
-    return Looped(dict(zip(output.names, columns_of, strict=True)), done, error)
+    return LoopResult(dict(zip(output.names, columns_of, strict=True)), done, error)
 
 
-def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType) -> Looped:
+def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType) -> LoopResult:
     """The result of a predicate for each tuple."""
     loop = _filter_loop(input_type, _classes(input_type), tuple(frame.columns))
     truths: list[bool] = []
     for results, raised in _runs(loop, function, frame):
         truths += results
         if raised is not None:
-            return Looped(truths, len(truths), raised)
-    return Looped(truths, len(truths), None)
+            return LoopResult(truths, len(truths), raised)
+    return LoopResult(truths, len(truths), None)
 
 
 def _runs(loop: Loop, function: Callable[[Any], Any], frame: Frame) -> Iterator[tuple[list[Any], Exception | None]]:

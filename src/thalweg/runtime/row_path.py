@@ -17,7 +17,7 @@ from thalweg.runtime import row_loops as loops
 from thalweg.runtime.columns import Array, Column
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.kernels import Fallback
-from thalweg.runtime.program import Failure, Program
+from thalweg.runtime.pe_program import Failure, Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
 
@@ -45,7 +45,7 @@ class RowPath:
         return function
 
     def _looped(
-        self, turn: Turn, name: str, frame: Frame, loop: Callable[[Frame], loops.Looped]
+        self, turn: Turn, name: str, frame: Frame, loop: Callable[[Frame], loops.LoopResult]
     ) -> tuple[list[Any], Array]:
         """The results of a loop over the frame's tuples, part by part, and the rows they come from. A loop ends at the
         first tuple that fails; if the operator's policy is to continue without it, a new loop starts after it."""

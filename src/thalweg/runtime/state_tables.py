@@ -8,8 +8,8 @@ from typing import Any
 from thalweg.ir.completeness import complete
 from thalweg.ir.operators import OPERATORS, Aggregate, Join, Operator, Process
 from thalweg.runtime import aggregate, join
+from thalweg.runtime.pe_program import Program
 from thalweg.runtime.pickles import type_table
-from thalweg.runtime.program import Program
 from thalweg.runtime.records import ObjectTable
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.state import Stored
@@ -41,7 +41,7 @@ def _join(program: Program, operator: Join, resources: Resources) -> Callable[[]
 
 
 def _process(program: Program, operator: Process, resources: Resources) -> Callable[[], Stored]:
-    inner = getattr(operator.logic, "inner_types", ())  # of the operators in a loop
+    inner = () if operator.library is None else operator.library.inner_types  # of the operators in a loop
     types = type_table([*program.input_types[operator.name], *operator.outputs, *inner])
     return lambda: ObjectTable(operator, types, resources.of(operator))
 
@@ -49,6 +49,6 @@ def _process(program: Program, operator: Process, resources: Resources) -> Calla
 # For all kinds that can have a key. A missing one fails at import, with its name.
 TABLES: Mapping[type[Operator], Callable[[Program, Any, Resources], Callable[[], Stored]]] = complete(
     {Aggregate: _aggregate, Join: _join, Process: _process},
-    (kind for kind in OPERATORS.values() if kind.key is not Operator.key),
+    (kind for kind in OPERATORS.values() if kind.key is not None),
     "the tables of operators with state",
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.program import Output
+from thalweg.runtime.pe_program import Output
 from thalweg.runtime.state import State
 
 

@@ -26,7 +26,7 @@ _ALL = 2**62  # more tuples than an epoch will ever hold
 
 
 @dataclass(frozen=True)
-class Fed:
+class FedGraph:
     """The graph with replaced endpoints, and the log of the test's tuples, which ends with the end of the input."""
 
     graph: LogicalGraph
@@ -35,13 +35,13 @@ class Fed:
 
 
 @contextmanager
-def fed(graph: LogicalGraph, inputs: Inputs, epochs: int | None) -> Iterator[Fed]:
+def fed(graph: LogicalGraph, inputs: Inputs, epochs: int | None) -> Iterator[FedGraph]:
     _check_names(graph, inputs)
     cut = {s.name: _cut(s, inputs[s.name], epochs) for s in graph.sources}
     with tempfile.TemporaryDirectory(prefix="thalweg-test-") as name:
         folder = Path(name)
         there = replace(graph, operators=tuple(_redirected(o) for o in graph.operators))
-        yield Fed(there, _log(there, cut, folder / "spools", InputLog(folder / "log")), folder)
+        yield FedGraph(there, _log(there, cut, folder / "spools", InputLog(folder / "log")), folder)
 
 
 def _redirected(operator: Operator) -> Operator:

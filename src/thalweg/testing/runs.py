@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Unpack
 
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.api import check_engine, run_plan
@@ -14,11 +15,13 @@ from thalweg.errors import TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
+from thalweg.ir.plan_options import PlanOptions
 from thalweg.ir.text import print_plan
 from thalweg.lang.app import App
 from thalweg.load import by_value, with_params
-from thalweg.optimize.passes import make_plan
-from thalweg.testing.input_tuples import Fed, Inputs, fed, flat
+from thalweg.optimize.request import PlanRequest
+from thalweg.planning.run_plan import closed, plan_run
+from thalweg.testing.input_tuples import FedGraph, Inputs, fed, flat
 from thalweg.testing.result import Result, row_class
 from thalweg.verify.check import compare, sample_plans
 from thalweg.verify.compare import first_difference, in_any_order
@@ -34,19 +37,20 @@ def run(
     *,
     epochs: int | None = None,
     engine: str = "local",
-    degree: int = 1,
-    fuse: str = "all",
     params: Params = None,
     against_reference: bool = True,
+    **options: Unpack[PlanOptions],
 ) -> Result:
     """The output of the sinks for these tuples (by source). It is also compared with the reference's answer.
 
     A source's tuples are one epoch; in a list of lists, each list is an epoch; `epochs` cuts the tuples into that many.
+    The other options are those of a plan, as in `tw.run`.
     """
     check_engine(engine)
+    request = PlanRequest.of(**options)
     graph = _graph(app, params)
     with fed(graph, inputs, epochs) as given:
-        plan = make_plan(given.graph, degree=degree, fuse=fuse)
+        plan = closed(plan_run(given.graph, request).plan)
         wanted = _outcome(given) if against_reference else None
         try:
             result = _run(plan, given, engine)
@@ -91,7 +95,7 @@ def _graph(app: App, params: Params) -> LogicalGraph:
     return (with_params(app, params) if params else by_value(app)).graph()
 
 
-def _outcome(given: Fed) -> Answer | TupleError:
+def _outcome(given: FedGraph) -> Answer | TupleError:
     try:
         return Reference(given.graph).run(given.epochs)
     except TupleError as error:
@@ -102,7 +106,7 @@ def _same_error(wanted: Answer | TupleError, error: TupleError) -> bool:
     return isinstance(wanted, TupleError) and wanted.as_json() == error.as_json()
 
 
-def _run(plan: Plan, given: Fed, engine: str) -> Result:
+def _run(plan: Plan, given: FedGraph, engine: str) -> Result:
     """The engine runs the epochs in its log before it cuts new ones, so the test's log is written there first."""
     options = RunOptions(checkpoint=given.folder / "checkpoint", in_process=True)  # small, and easy to debug
     with opened(plan, options, engine, _labels(plan, engine)) as prepared:

@@ -20,10 +20,10 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
-from thalweg.optimize.choose_degrees import asked_degrees
+from thalweg.optimize.choose_degrees import asked_degrees, open_states
 from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import Held
-from thalweg.verify.check_declarations import Lie, Watching
+from thalweg.verify.check_declarations import DeclarationChecker, WrongDeclaration
 from thalweg.verify.compare import first_difference, in_any_order
 from thalweg.verify.diagnose import Divergence, first_divergence, run_log
 from thalweg.verify.reference import Answer, Reference
@@ -40,7 +40,7 @@ class CheckResult:
     difference: str | None = None
     divergence: Divergence | None = None  # where the difference begins
     failure: TupleError | None = None
-    lie: Lie | None = None  # a declaration that does not hold
+    wrong_declaration: WrongDeclaration | None = None
 
 
 def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) -> list[Epoch]:
@@ -61,27 +61,28 @@ def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) 
 
 
 def _at_once(source: Source) -> Source:
-    """The source as a sample is taken of it: without waiting."""
+    """The source without waiting, for a sample."""
     if source.endpoint.no_sample:
         raise PlanError(
             f"no sample can be taken of {source.name}: {source.endpoint.no_sample}",
             operator=source.name,
             where=source.where,
-            hint="write some of it into files, and take the sample from tw.files(…) in its place",
+            hint="write part of its input to files, and replace the source by tw.files(…)",
         )
     return replace(source, endpoint=source.endpoint.at_once())
 
 
 def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Plan]:
     """The plans that differ most, then random ones."""
-    chance, asked = random.Random(seed), asked_degrees(settled(graph))
+    chance, known = random.Random(seed), settled(graph)
+    asked, free = asked_degrees(known), open_states(known)
     for fuse in ("all", "none"):
         for degree in (1, 2, 4):
             yield make_plan(graph, degree=degree, fuse=fuse)
     for _ in range(count - 6):
         names = [o.name for o in graph.operators]
         groups = {name: str(chance.randrange(1 + len(names) // 2)) for name in names}
-        degrees = {o.name: chance.randint(1, 4) if o.key else 1 for o in graph.stateful if o.name not in asked}
+        degrees = {o.name: chance.randint(1, 4) if o.name in free else 1 for o in known.stateful if o.name not in asked}
         buckets = max([1, *degrees.values(), *asked.values()]) + chance.randrange(6)
         frame_rows = chance.choice([1_000, 10_000, 100_000])
         tables = _random_tables(degrees, buckets, chance) if chance.random() < 0.5 else {}
@@ -90,7 +91,7 @@ def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Plan]:
 
 
 def _random_tables(degrees: Mapping[str, int], buckets: int, chance: random.Random) -> dict[str, tuple[int, ...]]:
-    """Operators of the same degree get the same: others could not share a PE."""
+    """Operators of the same degree get the same table, so that they can share a PE."""
     tables = {d: tuple(chance.randrange(d) for _ in range(buckets)) for d in sorted(set(degrees.values()))}
     return {name: tables[degree] for name, degree in degrees.items()}
 
@@ -119,8 +120,8 @@ def check(
     progress: Callable[[int], None],
     first: Plan | None = None,
 ) -> CheckResult:
-    """Put declarations to the test, then compare `plans` plans, each with its own cuts, where they may not matter.
-    `first`: a plan to begin with."""
+    """Check the declarations, then compare `plans` plans with the reference, over several cuts between epochs.
+    `first`: the plan that is compared first."""
     check_safety(graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
@@ -138,21 +139,21 @@ def _check(
 ) -> CheckResult:
     cuts = [max(1, tuples // parts) for parts in (1, 3, 10)]
     logs = {cut: sample_log(graph, tuples, cut, spools) for cut in cuts}
-    reference = Watching(graph)
+    reference = DeclarationChecker(graph)
     try:
         answers = {cuts[0]: reference.run(logs[cuts[0]])}
     except TupleError as failure:
         return CheckResult(0, 0, tuples, {}, failure=failure)
-    lie = reference.try_again()
-    if lie is not None:
-        return CheckResult(0, 0, sum(e.tuples for e in logs[cuts[0]]), {}, str(lie), lie=lie)
+    wrong = reference.try_again()
+    if wrong is not None:
+        return CheckResult(0, 0, sum(e.tuples for e in logs[cuts[0]]), {}, str(wrong), wrong_declaration=wrong)
     used: set[int] = set()
     done = 0
     for number, plan in enumerate(plans):
         cut = cuts[number % len(cuts)]
         used.add(cut)
         if cut not in answers:
-            # The answer is a function of the log: other cuts of one ordered source may not change it.
+            # The answer is a function of the log: different cuts of one ordered source must not change it.
             answers[cut] = answers[cuts[0]] if cut_invariant else Reference(graph).run(logs[cut])
         difference = compare(plan, logs[cut], answers[cut])
         if difference is not None:

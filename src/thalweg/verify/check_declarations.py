@@ -1,4 +1,4 @@
-"""Declarations put to the test: a reference that watches the operators of which something is declared."""
+"""Check the users' declarations: a reference that compares the operators' output with what is declared about them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.analysis.apply_declarations import declared_of
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.errors import Where
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.declarations import Declaration
@@ -19,11 +19,11 @@ from thalweg.verify.compare import same_bits
 from thalweg.verify.reference import Reference
 from thalweg.verify.reference_per_tuple import Emitted, OrderKey
 
-AGAIN = 2_000  # tuples that an operator which is declared stateless gets a second time
+AGAIN = 2_000  # the number of tuples that an operator declared stateless processes a second time
 
 
 @dataclass(frozen=True, slots=True)
-class Lie:
+class WrongDeclaration:
     """A tuple for which a declaration does not hold."""
 
     operator: str
@@ -45,7 +45,7 @@ class Lie:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What an operator made of a tuple."""
+    """The output of an operator for a tuple."""
 
     port: int
     row: Any
@@ -54,31 +54,31 @@ class _Call:
     emitted: list[tuple[int, tuple[Any, ...]]]
 
 
-class Watching(Reference):
-    """The reference, with an eye on declarations. `lie` is the first that does not hold."""
+class DeclarationChecker(Reference):
+    """The reference, with a check of the declarations. `wrong` is the first that does not hold."""
 
     def __init__(self, graph: LogicalGraph) -> None:
         super().__init__(graph)
-        said = ((o, declared_of(o)) for o in graph.operators)
-        self.said: Mapping[str, Declaration] = {o.name: d for o, d in said if d is not None}
+        declared = ((o, declared_of(o)) for o in graph.operators)
+        self.declared: Mapping[str, Declaration] = {o.name: d for o, d in declared if d is not None}
         self.facts = facts_of(graph)
-        # Those that are stateless because that, or that they have no effects, is declared.
-        by_word = [name for name, d in self.said.items() if d.state == STATELESS or d.effects is not None]
-        self.calls: dict[str, list[_Call]] = {name: [] for name in by_word if self.facts[name].stateless}
-        self.lie: Lie | None = None
+        # Operators that are stateless because of a declaration about their state or effects.
+        by_declaration = [name for name, d in self.declared.items() if d.state == STATELESS or d.effects is not None]
+        self.calls: dict[str, list[_Call]] = {name: [] for name in by_declaration if self.facts[name].stateless}
+        self.wrong: WrongDeclaration | None = None
 
     def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:
         emitted = super()._process(operator, port, row, key)
-        if operator.name in self.said and port != operator.mark_port and self.lie is None:
+        if operator.name in self.declared and port != operator.mark_port and self.wrong is None:
             self._watch(operator, port, row, key, emitted)
         return emitted
 
     def _watch(self, operator: Operator, port: int, row: Any, key: OrderKey, emitted: Emitted) -> None:
-        said, facts = self.said[operator.name], self.facts[operator.name]
+        declared, facts = self.declared[operator.name], self.facts[operator.name]
         results = [(p, made) for p, made, _ in emitted if p not in (operator.mark_output, operator.dead_port)]
-        if said.selectivity is not None:
+        if declared.selectivity is not None:
             self._check_counts(operator, facts, row, [p for p, _ in results])
-        if said.forwards is not None:
+        if declared.forwards is not None:
             for out, made in results:
                 self._check_copies(operator, facts.forwards[out][port], row, made)
         calls = self.calls.get(operator.name)
@@ -98,21 +98,21 @@ class Watching(Reference):
     def _check_copies(self, operator: Operator, copies: Mapping[str, str], row: Any, made: Any) -> None:
         for name, origin in copies.items():
             if not hasattr(row, origin) or not hasattr(made, name):
-                continue  # nothing reads it
+                continue  # no operator reads it
             old, new = getattr(row, origin), getattr(made, name)
             if canonical(carried(old)) != canonical(carried(new)):
                 self._found(operator, row, f"{name} is forwarded from {origin}", f"{name}={new!r} of {origin}={old!r}")
 
-    def try_again(self) -> Lie | None:
-        """Give the tuples of operators that are declared stateless to them once more, the last one first."""
+    def try_again(self) -> WrongDeclaration | None:
+        """Let the operators that are declared stateless process their tuples again, in reverse order."""
         again = Reference(self.graph)
         for name, calls in self.calls.items():
             operator = self.graph.by_name[name]
             for call in reversed(calls):
-                if self.lie is not None:
-                    return self.lie
+                if self.wrong is not None:
+                    return self.wrong
                 self._again(again, operator, call)
-        return self.lie
+        return self.wrong
 
     def _again(self, again: Reference, operator: Operator, call: _Call) -> None:
         again.state.get(operator.name, {}).clear()
@@ -133,9 +133,9 @@ class Watching(Reference):
             self._found(operator, call.row, STATELESS, f"first {_shown(wanted)}, then {_shown(found)}")
 
     def _found(self, operator: Operator, row: Any, declared: str, found: str) -> None:
-        if self.lie is None:
-            where = self.said[operator.name].where
-            self.lie = Lie(operator.name, operator.kind, where, repr(row), declared, found)
+        if self.wrong is None:
+            where = self.declared[operator.name].where
+            self.wrong = WrongDeclaration(operator.name, operator.kind, where, repr(row), declared, found)
 
 
 def _values(operator: Operator, port: int, row: Any) -> tuple[Any, ...]:

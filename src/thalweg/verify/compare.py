@@ -1,4 +1,4 @@
-"""Bitwise comparison of answers: order counts, floats are compared by their bits, all NaNs are one value."""
+"""Bitwise comparison of answers: order matters, floats are compared by their bits, all NaNs are one value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIMPLE = (int, float, str, bool)
 
 
 def first_difference(expected: Sequence[Row], found: Sequence[Row]) -> str | None:
-    """Where two lists of tuples first differ, in words; None when they are the same bit for bit."""
+    """The first difference between two lists of tuples, as text; None if they are the same bit for bit."""
     for number, (wanted, got) in enumerate(zip(expected, found, strict=False)):
         if len(wanted) != len(got):
             return f"row {number}: expected {len(wanted)} attributes {wanted!r}, found {len(got)} {got!r}"
@@ -35,10 +35,10 @@ def in_any_order(rows: Sequence[Row]) -> list[Row]:
 
 
 def same_bits(a: object, b: object) -> bool:
-    """Same type and same value; floats by their 8 bytes, except that any NaN is like any other.
+    """Same type and same value; floats are compared by their 8 bytes, except that all NaNs are the same.
 
-    Python calls more values equal than that: Decimals of other digits, datetimes of other zones. Lists and nested
-    tuples are compared part by part, whether as columns carry them or as user functions see them.
+    This is stricter than Python's equality, which ignores the digits of Decimals and the zones of datetimes. Lists and
+    nested tuples are compared part by part, in the form that columns hold or in the form that user functions see.
     """
     if type(a) not in _SIMPLE:
         a, b = carried(a), carried(b)

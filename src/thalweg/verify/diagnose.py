@@ -1,4 +1,4 @@
-"""Where two answers part: the first operator whose output stream is not the reference's."""
+"""Find where two answers diverge: the first operator whose output stream differs from the reference's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg.verify.reference import Answer, Reference
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first tuple of the first stream that differs. `None` stands for the end of the stream."""
+    """The first tuple of the first stream that differs. `None` means the end of the stream."""
 
     operator: str
     kind: str
@@ -33,7 +33,7 @@ class Divergence:
     failure: str | None = None  # the plan failed here, the reference did not
 
     def __str__(self) -> str:
-        lines = [f"first differs behind {self.operator} ({self.kind}, {self.where})"]
+        lines = [f"first differs after {self.operator} ({self.kind}, {self.where})"]
         if self.failure is not None:
             return "\n".join([*lines, f"  the plan fails there: {self.failure}"])
         what = "stream" if self.stream == self.operator else f"stream {self.stream}"
@@ -70,7 +70,7 @@ class Divergence:
 
 
 def run_log(plan: Plan, log: Iterable[Epoch]) -> Answer:
-    """What the local engine's sinks get for a log."""
+    """The tuples that the local engine's sinks receive for a log."""
     engine = LocalEngine(plan)
     answer: Answer = {sink.name: [] for sink in plan.graph.sinks}
     for found in engine.run_log(log):
@@ -81,8 +81,9 @@ def run_log(plan: Plan, log: Iterable[Epoch]) -> Answer:
 
 
 def tapped(graph: LogicalGraph) -> tuple[LogicalGraph, dict[str, StreamRef]]:
-    """The graph with a sink on every stream, and which sink watches which. The sinks come last, so that the order of
-    calls between the other operators stays what it was. Marks are not watched: engines may send some of them twice."""
+    """The graph with a sink on every stream, and the stream of each of these sinks. The sinks come last, so that the
+    order of calls between the other operators does not change. Streams of marks have no sink: engines may send some
+    marks twice."""
     taps = {f"tap {s}": s for s in graph.streams if s.port != graph.by_name[s.operator].mark_output}
     sinks = tuple(
         Sink(name=name, inputs=(stream,), where=graph.by_name[stream.operator].where, endpoint=Collect())
@@ -92,7 +93,7 @@ def tapped(graph: LogicalGraph) -> tuple[LogicalGraph, dict[str, StreamRef]]:
 
 
 def first_divergence(plan: Plan, log: Sequence[Epoch]) -> Divergence | None:
-    """Run plan and reference again with every stream watched. None: watched, they agree."""
+    """Run plan and reference again with every stream recorded. None: with all streams recorded, they agree."""
     graph, taps = tapped(plan.graph)
     watched = replace(plan, graph=graph, decisions={**plan.decisions, **dict.fromkeys(taps, Decision())})
     expected = Reference(graph).run(log)
@@ -104,16 +105,17 @@ def first_divergence(plan: Plan, log: Sequence[Epoch]) -> Divergence | None:
         text = f"{error.message}, at {error.found}"
         return Divergence(name, operator.kind, name, operator.where, 0, (), None, None, text)
     for name, stream in taps.items():  # in declaration order, which is topological
-        parted = first_parting(expected[name], found[name])
-        if parted is not None:
+        differing = first_differing(expected[name], found[name])
+        if differing is not None:
+            index, wanted, got = differing
             operator = graph.by_name[stream.operator]
             names = graph.type_of(stream).names
-            return Divergence(operator.name, operator.kind, str(stream), operator.where, parted[0], names, *parted[1:])
+            return Divergence(operator.name, operator.kind, str(stream), operator.where, index, names, wanted, got)
     return None
 
 
-def first_parting(expected: Sequence[Row], found: Sequence[Row]) -> tuple[int, Row | None, Row | None] | None:
-    """The index of the first tuple that differs, and the two tuples; None past an end."""
+def first_differing(expected: Sequence[Row], found: Sequence[Row]) -> tuple[int, Row | None, Row | None] | None:
+    """The index of the first tuple that differs, and the two tuples; None for a list that has ended."""
     for index in range(max(len(expected), len(found))):
         wanted = expected[index] if index < len(expected) else None
         got = found[index] if index < len(found) else None

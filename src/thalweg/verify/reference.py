@@ -1,8 +1,8 @@
 """The reference: one tuple at a time from the log, depth first, operators in declaration order.
 
-Slow and obviously right. Windows and folds are its own (`reference_windows.py`); it shares the definition of equal keys
-with the kernels, and with other operators written in Python their code. It carries order keys along and makes sure that
-its own order is theirs.
+Slow and obviously correct. It has its own windows and folds (`reference_windows.py`); it shares the definition of equal
+keys with the kernels, and it runs the same code of other operators written in Python. It computes the order key of each
+tuple and checks that its own order agrees with these keys.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Answer = dict[str, list[tuple[Any, ...]]]
 
 
 class Reference:
-    """The answer for a log. After a tuple failed, `answer` holds the output up to the last whole epoch."""
+    """Computes the answer for a log. After a tuple failed, `answer` holds the output up to the last complete epoch."""
 
     def __init__(self, graph: LogicalGraph) -> None:
         self.graph = graph
@@ -67,10 +67,10 @@ class Reference:
         self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
-        self.counts, self.counting = Counts(), Counts()  # of all whole epochs, and of the one in progress
+        self.counts, self.counting = Counts(), Counts()  # of all complete epochs, and of the current one
         self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
         self.last_key: dict[str, OrderKey] = {}
-        self.now: dict[str, int] = {}  # the event time at each operator that takes marks
+        self.now: dict[str, int] = {}  # the event time at each operator that receives marks
         self.live = live_attributes(graph)
 
     def run(self, log: Iterable[Epoch]) -> Answer:
@@ -92,7 +92,7 @@ class Reference:
         return self.answer
 
     def _feed(self, base: int) -> None:
-        """What the epoch before fed back comes first."""
+        """Deliver the tuples that the previous epoch fed back; they come first."""
         fed, self.fed = self.fed, {loop.name: [] for loop in self.graph.loops}
         position = base - sum(map(len, fed.values()))
         for name, came_back in fed.items():
@@ -101,7 +101,7 @@ class Reference:
                 position += 1
 
     def _end(self, base: int) -> None:
-        """What is still to be said: operator by operator, each at a position of its own."""
+        """Deliver the output at the end of the input, operator by operator, each at a position of its own."""
         for index, operator in enumerate(self.graph.operators):
             if operator.acts_at_end:
                 widths = [self.layout.port_width(operator, port) for port in range(len(operator.inputs))]
@@ -122,13 +122,13 @@ class Reference:
             at = key if branch is None else (*key, branch)
             try:
                 emitted = self._process(operator, port, row, at)
-            except Exception as error:  # whatever a user's function raises belongs to its tuple
+            except Exception as error:  # any exception of a user's function is an error of its tuple
                 shown = _as_type(self.graph.type_of(stream), row, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
             self._send(operator, emitted)
 
     def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
-        """What the operator's policy makes of a failed tuple."""
+        """Apply the operator's error policy to a failed tuple."""
         text = f"{type(error).__name__}: {error}"
         if operator.on_error == "fail":
             at = raised_in(error)
@@ -140,7 +140,7 @@ class Reference:
         return [(operator.dead_port, letter, self._wide(operator, key))]
 
     def _wide(self, operator: Operator, key: OrderKey) -> OrderKey:
-        """The order key, as wide as those of the operator's output."""
+        """The order key, padded to the width of the keys of the operator's output."""
         return key + (0,) * (self.layout.width[operator.output] + 1 - len(key))
 
     def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:
@@ -175,7 +175,7 @@ class Reference:
 
     def _sink(self, sink: Sink, port: int, row: Any, key: OrderKey) -> Emitted:
         if self.last_key.get(sink.name, ()) >= key:
-            raise InternalError(f"sink {sink.name}: {key} comes behind {self.last_key[sink.name]}")
+            raise InternalError(f"sink {sink.name}: {key} does not come after {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
         if sink.endpoint.feeds is not None:
             self.fed[sink.endpoint.feeds].append(row)
@@ -252,16 +252,16 @@ class Reference:
 
     def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
         if operator.timed and time <= self.now.get(operator.name, time - 1):
-            return []  # event time does not go back
-        emitted = self._everyone(operator, key, time) if acts_on_marks(operator.logic) else []
+            return []  # event time never decreases
+        emitted = self._all_keys(operator, key, time) if acts_on_marks(operator.logic) else []
         self.now[operator.name] = time
         assert operator.mark_output is not None
         width = rank_width(operator)
-        behind = (LAST_RANK, *(0,) * (width - 1)) if width else ()
-        return [*emitted, (operator.mark_output, make_mark(time), (*key, *behind, 0))]
+        last = (LAST_RANK, *(0,) * (width - 1)) if width else ()
+        return [*emitted, (operator.mark_output, make_mark(time), (*key, *last, 0))]
 
-    def _everyone(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
-        """Every key acts at a mark, or at the end (no time)."""
+    def _all_keys(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
+        """The output of all keys at a mark, or at the end (no time)."""
         emitted: Emitted = []
         for name in list(self.state[operator.name]):
             logic, rank = self.state[operator.name][name]
@@ -287,7 +287,7 @@ class Reference:
         return sorted(emitted, key=lambda item: item[2])
 
 
-# What the other kinds of operator make of a tuple, and what kinds emit at the end.
+# The output of the other kinds of operators for a tuple, and the output of operators at the end.
 _TAKE: Mapping[type[Operator], Callable[[Reference, Any, int, Any, OrderKey], Emitted]] = complete(
     {
         Sink: Reference._sink,
@@ -304,16 +304,16 @@ _TAKE: Mapping[type[Operator], Callable[[Reference, Any, int, Any, OrderKey], Em
 _CLOSE: Mapping[type[Operator], Callable[[Reference, Any, OrderKey], Emitted]] = complete(
     {
         Aggregate: Reference._close_aggregate,
-        Process: lambda reference, operator, key: reference._everyone(operator, key, None),
+        Process: lambda reference, operator, key: reference._all_keys(operator, key, None),
     },
-    [kind for kind in OPERATORS.values() if kind.acts_at_end is not Operator.acts_at_end],
+    [kind for kind in OPERATORS.values() if isinstance(kind.acts_at_end, property)],
     "the end of the input in the reference",
 )
 _ONE = np.zeros(1, np.int64)
 
 
 def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
-    """Position, output port and tuple: what was read, and letters about what could not be."""
+    """Position, output port and tuple: the tuples that were read, and dead letters for invalid rows."""
     if isinstance(reader, TolerantReader):
         found = list(reader.read(piece, 4096))
         letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
@@ -342,13 +342,13 @@ def _rank(values: tuple[Any, ...], kinds: list[Any]) -> tuple[int, ...]:
 
 
 def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
-    """The tuple with those of these attributes that were read; what nothing reads is in no file's row."""
+    """The tuple with those of these attributes that were read; attributes that no operator reads are missing."""
     present = [name for name in names if hasattr(row, name)]
     return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
 
 
 def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Python's own equality of dict keys, with all NaNs made one key; of other types the canonical form."""
+    """A dict key: for int, float and str the value itself, with one key for all NaNs; otherwise the canonical form."""
     return tuple(_equal_as(getattr(row, n)) for n in names)
 
 

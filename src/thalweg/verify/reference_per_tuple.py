@@ -1,8 +1,8 @@
-"""What the reference makes of a tuple where nothing counts but the tuple itself and its order key."""
+"""The reference's operators whose output depends only on the tuple itself and its order key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from thalweg.ir.operators import (
@@ -18,17 +18,24 @@ from thalweg.ir.operators import (
     Split,
 )
 from thalweg.ir.times import to_time
+from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import row_maker, unpack
-from thalweg.runtime.event_time_marks import passed
-from thalweg.runtime.seeded_random import chance
+from thalweg.verify.reference_keys import chance
 
 OrderKey = tuple[int, ...]
 Emitted = list[tuple[int, Any, OrderKey]]  # output port, tuple, order key
+_BEGINNING = -(2**62)  # earlier times count as this one, so that 64 bits hold a time minus a lateness
 
 
 def make_row(operator: Operator, values: tuple[Any, ...], port: int = 0) -> Any:
     output = operator.outputs[port]
     return row_maker(output, output.names)(*values)
+
+
+def as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
+    """The tuple with those of these attributes that were read; attributes that no operator reads are missing."""
+    present = [name for name in names if hasattr(row, name)]
+    return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
 
 
 def make_mark(time: int) -> Any:
@@ -67,8 +74,8 @@ def _pace(operator: Pace, row: Any, key: OrderKey) -> Emitted:
 
 def _event_time(operator: EventTime, row: Any, key: OrderKey) -> Emitted:
     time = to_time(getattr(row, operator.attribute))
-    mark = make_mark(passed(time, operator.lateness, operator.step))
-    return [(1, mark, (*key, 0)), (0, row, (*key, 1))]
+    passed = max(time, _BEGINNING) - operator.lateness
+    return [(1, make_mark(passed - passed % operator.step), (*key, 0)), (0, row, (*key, 1))]
 
 
 def _punctor(operator: Punctor, row: Any, key: OrderKey) -> Emitted:

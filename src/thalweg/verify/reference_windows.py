@@ -1,4 +1,4 @@
-"""Windows and folds in the reference: from the lists of a window's values, without the code of the engines.
+"""Windows and folds in the reference: computed from lists of a window's values, without the code of the engines.
 
 A window's values are in *runs*. The values of a run are folded from the oldest to the newest, then the runs are folded
 from the oldest to the newest. A running or tumbling window is one run; a window in event time, or between punctuations,
@@ -31,12 +31,12 @@ from thalweg.library.windows.running import Running
 from thalweg.library.windows.sliding import Sliding, SlidingDelta
 from thalweg.library.windows.tumbling import Tumbling, TumblingDelta
 
-_TUPLES = Definition(lambda values, fold: values)  # of functions of a window's tuples
-_BOUND = Definition(lambda values, fold: None)  # the value is not one of the tuples'
+_TUPLES = Definition(lambda values, fold: values)  # for functions of a window's tuples
+_BOUND = Definition(lambda values, fold: None)  # the value does not depend on the tuples
 
 
 class Run:
-    """The values that each fold has taken, and what they are folded into where the fold goes in steps."""
+    """The values of each fold and, for folds that work in steps, the value that they are folded into."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self.definitions = definitions
@@ -44,7 +44,7 @@ class Run:
         self.folded: list[Any] = []
 
     def add(self, row: list[Any]) -> None:
-        """Take one more tuple; if a step fails, the run stays as it was."""
+        """Add a tuple; if a step fails, the run is unchanged."""
         folded = [
             new if not self.rows or d.step is None else d.step(old, new)
             for d, old, new in zip(self.definitions, self.folded or row, row, strict=True)
@@ -54,7 +54,7 @@ class Run:
 
 
 class ReferenceWindow(Logic):
-    """Base: what is taken of a tuple, and the result of a window."""
+    """Base class: the values that the folds take from a tuple, and the result of a window."""
 
     config: Config | ApplyConfig
 
@@ -84,7 +84,7 @@ class ReferenceWindow(Logic):
         self.result(found, start, end)
 
     def result(self, found: Sequence[Any], start: int = 0, end: int = 0) -> None:
-        """Submit the window's result; `found` has the values of each fold, or what they are folded into."""
+        """Submit the window's result; `found` has the values of each fold, or the value that they are folded into."""
         config = self.config
         if isinstance(config, ApplyConfig):
             for row in config.function(list(found[0])):
@@ -139,8 +139,8 @@ class TumblingReference(ReferenceWindow):
 
 class SlidingReference(ReferenceWindow):
     def __init__(self) -> None:
-        self.held: list[tuple[Any, list[Any]]] = []  # of each tuple in the window: its place, and what is taken of it
-        self.border = 0  # where in it the newer block starts
+        self.held: list[tuple[Any, list[Any]]] = []  # for each tuple in the window: its attribute `on`, and its values
+        self.border = 0  # the index in `held` where the newer block starts
         self.count = 0
 
     def process(self, t: Any, port: int) -> None:

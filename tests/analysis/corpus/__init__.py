@@ -1,4 +1,4 @@
-"""Small functions and classes as users write them, with the facts that must be found of each.
+"""Small functions and classes as users write them, with the facts that the analysis must find.
 
 `state` is "stateless", "unknown", "one" (one state for all tuples) or the key. Effects are all of them. A wrong
 "unknown" is a weakness, a wrong "stateless" would be a bug.
@@ -10,14 +10,14 @@ from tests.analysis.corpus import (  # noqa: F401  each adds its cases
     aliases,
     caches,
     called_by_others,
+    deferred_code,
     effects,
     hidden_state,
-    later,
-    lost,
-    missed,
+    implicit_calls,
+    lost_track,
     monkeypatched,
+    optional_fields,
     own_dunders,
-    perhaps_fields,
     plain,
     selectivity,
     unknowable,

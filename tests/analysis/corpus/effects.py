@@ -1,4 +1,4 @@
-"""Cases: effects that are no state."""
+"""Cases: effects that are not state."""
 
 # mypy: ignore-errors
 

@@ -145,7 +145,7 @@ def test_subscripts(item: Item, index: Value, expected: set[str]) -> None:
     assert kinds(SUBSCRIPTS[type(item)](machine(), item, index, PLACE)) >= expected
 
 
-def test_setting_an_element_of_a_tuples_list_is_no_change() -> None:
+def test_setting_an_element_of_a_tuples_list_is_not_a_change() -> None:
     m = machine()
     subscripts.set_subscript(m, m.attribute(ROW, "v", PLACE), INT, INT, PLACE, "t.v[0]")
     assert m.memory.objects == {}

@@ -96,7 +96,7 @@ def test_statements(text: str, expected: set[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["raise ValueError", "return 1", "while True:\n    pass"])
-def test_no_path_goes_on(text: str) -> None:
+def test_no_path_continues(text: str) -> None:
     assert run(text).store is None
 
 

@@ -6,49 +6,31 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.options import (
-    AppName,
-    Balanced,
-    Buckets,
-    Debug,
-    Degree,
-    FrameRows,
-    FuseMode,
-    Json,
-    Params,
-    PlanFile,
-    RuleSet,
-)
-from thalweg.cli.planning import graph_of, planned_by
+from thalweg.cli.options import AppName, Debug, Json, Params, takes_plan_options
+from thalweg.cli.plan_arguments import graph_of, planned_by
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.terminal import err, out
 from thalweg.explain import cut_invariance
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS
 from thalweg.optimize.request import PlanRequest
 from thalweg.verify.check import CheckResult
 from thalweg.verify.check import check as check_graph
 
 
+@takes_plan_options
 def check(
     app: AppName,
+    request: PlanRequest,
     param: Params = None,
-    tuples: Annotated[int, typer.Option(help="how much of the real input to take", min=1)] = 20_000,
-    plans: Annotated[int, typer.Option(help="how many plans to try", min=6)] = 24,
-    seed: Annotated[int, typer.Option(help="for the random plans")] = 0,
-    degree: Degree = 1,
-    buckets: Buckets = None,
-    balance: Balanced = False,
-    fuse: FuseMode = "all",
-    plan: PlanFile = None,
-    rules: RuleSet = "thalweg",
-    frame_rows: FrameRows = DEFAULT_FRAME_ROWS,
+    tuples: Annotated[int, typer.Option(help="number of tuples in the sample of the input", min=1)] = 20_000,
+    plans: Annotated[int, typer.Option(help="number of plans to try", min=6)] = 24,
+    seed: Annotated[int, typer.Option(help="seed of the random plans")] = 0,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
     """Compare many plans with the reference, tuple by tuple and bit by bit, on a sample of the real input.
 
-    The plan that the options ask for is tried first. A difference is shown with the first operator whose output
-    differs, and the first tuple in which it does.
+    The plan that the options request is checked first. If an answer differs, the first operator whose output differs
+    is shown, with the first tuple that differs.
 
     Examples:
 
@@ -58,15 +40,6 @@ def check(
 
         thalweg check app.py --plan plan.txt                 (this plan first, then others)
     """
-    request = PlanRequest(
-        degree=degree,
-        fuse=fuse,
-        buckets=buckets,
-        balance=balance,
-        rules=rules,
-        frame_rows=frame_rows,
-        plan=plan,
-    )
     graph = graph_of(app, param)
     first = planned_by(graph, request).plan if request != PlanRequest() else None
     with err.status("computing the reference answer") as status:
@@ -85,7 +58,7 @@ def check(
         print_json(
             {"plans": result.plans, "cuts": result.cuts, "tuples": result.tuples, "difference": result.difference}
             | {"divergence": result.divergence.as_json() if result.divergence else None}
-            | {"lie": result.lie.as_json() if result.lie else None}
+            | {"wrong_declaration": result.wrong_declaration.as_json() if result.wrong_declaration else None}
         )
     else:
         _show_check(result)
@@ -98,10 +71,10 @@ def _show_check(result: CheckResult) -> None:
         out.print(f"same answer under {result.plans} plans and {result.cuts} ways to cut epochs")
         out.print(f"  {result.tuples:,} tuples in; tuples out: {rows}; compared bit for bit, order included")
         return
-    if result.lie is not None:
-        err.print(str(result.lie), style="bold red", markup=False)
+    if result.wrong_declaration is not None:
+        err.print(str(result.wrong_declaration), style="bold red", markup=False)
         return
     err.print(f"[bold red]different answers[/] after {result.plans} plans that agreed")
     err.print(result.difference, markup=False)
-    watched = "it agrees when every stream is watched: look at what is dropped between operators, or at the cuts"
-    err.print(str(result.divergence or watched), markup=False)
+    hidden = "the answers agree when every stream is recorded: check the attributes that are dropped, and the cuts"
+    err.print(str(result.divergence or hidden), markup=False)

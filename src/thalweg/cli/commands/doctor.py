@@ -15,13 +15,13 @@ from thalweg.cli.terminal import err, out
 
 def doctor(
     start: Annotated[
-        bool, typer.Option("--start", help="also start Spark, run a tiny application, and make later starts fast")
+        bool, typer.Option("--start", help="also start Spark, run a tiny application, and make later starts faster")
     ] = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Check this machine: Python, Java, packages, toolkits. With --start also Spark; it leaves an archive of Spark's
-    classes in the user's cache folder, with which Spark starts faster from then on.
+    """Check this machine: Python, Java, packages, toolkits. With --start also Spark; this creates an archive of Spark's
+    classes in the user's cache folder, which makes later starts of Spark faster.
 
     Examples:
 

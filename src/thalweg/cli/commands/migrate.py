@@ -8,34 +8,38 @@ from typing import Annotated
 import typer
 
 from thalweg.api import check_engine
-from thalweg.cli.options import Debug, Json
+from thalweg.cli.options import Debug, Json, degree_of
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.show_migration import migration_json, migration_text
 from thalweg.cli.terminal import err, out
-from thalweg.engine.state.migrate import Change
 from thalweg.engine.state.migrate import migrate as migrate_checkpoint
+from thalweg.optimize.request import PlanRequest
 
 
 def migrate(
-    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder: the checkpoint to go on with")],
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder given to run --checkpoint")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder for the new checkpoint")],
     degree: Annotated[
-        int | None, typer.Option(help="channels of every operator whose state has a key; by default as they are", min=1)
+        str | None,
+        typer.Option(
+            metavar="N|NAME=N,…",
+            help="number of channels of every operator with keyed state, or by operator; by default unchanged",
+        ),
     ] = None,
     buckets: Annotated[
-        int | None, typer.Option(help="buckets of the state; by default what a run of that degree has", min=1)
+        int | None, typer.Option(help="number of state buckets; by default that of a run with this degree", min=1)
     ] = None,
     balance: Annotated[
-        bool, typer.Option("--balance", help="spread the stored keys evenly over the channels, whatever their hashes")
+        bool, typer.Option("--balance", help="distribute the stored keys evenly over the channels")
     ] = False,
-    engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default the same")] = None,
+    engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default unchanged")] = None,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Move the state of a paused or stopped run into a new checkpoint of another degree, fusion or engine.
+    """Move the state of a paused or stopped run into a new checkpoint with a different degree, fusion or engine.
 
-    Nothing is lost or run twice, and the output stays the same, bit for bit. The old checkpoint is kept, but it cannot
-    be started any more. The next start says how to fuse.
+    No data is lost or processed twice, and the output stays the same, bit for bit. The old checkpoint is kept, but it
+    can no longer be started. The next start chooses the fusion.
 
     Examples:
 
@@ -47,10 +51,11 @@ def migrate(
 
         thalweg migrate state/ on-spark/ --engine spark --json
     """
+    request = PlanRequest(degree=degree_of(degree), buckets=buckets, balance=balance)
     if engine is not None:
         check_engine(engine)
-    with err.status("looking at the checkpoint") as status:
-        done = migrate_checkpoint(checkpoint, new, Change(degree, buckets, engine, balance), status.update)
+    with err.status("reading the checkpoint") as status:
+        done = migrate_checkpoint(checkpoint, new, request, engine=engine, say=status.update)
     if json_output:
         print_json(migration_json(done))
         return

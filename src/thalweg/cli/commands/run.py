@@ -10,23 +10,11 @@ import typer
 
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.metrics import metrics as metrics_of
-from thalweg.cli.options import (
-    AppName,
-    Balanced,
-    Buckets,
-    Debug,
-    Degree,
-    FrameRows,
-    FuseMode,
-    Json,
-    Params,
-    PlanFile,
-    RuleSet,
-)
-from thalweg.cli.planning import graph_of, pairs, planned_by
+from thalweg.cli.options import AppName, Debug, Json, Params, takes_plan_options
+from thalweg.cli.plan_arguments import graph_of, pairs, planned_by
 from thalweg.cli.print_errors import print_json
-from thalweg.cli.show import progress, show_result
 from thalweg.cli.show_balance import balance_json, balance_text
+from thalweg.cli.show_run import progress, show_result
 from thalweg.cli.signals import stopping
 from thalweg.cli.terminal import err, out
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions
@@ -34,32 +22,34 @@ from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import EpochReport
 from thalweg.explain import explain
-from thalweg.ir.plan import DEFAULT_FRAME_ROWS
-from thalweg.ir.text import plan_as_json
+from thalweg.ir.plan_json import plan_as_json
 from thalweg.optimize.request import PlanRequest
 
 
+@takes_plan_options
 def run(
     app: AppName,
+    request: PlanRequest,
     engine: Annotated[str, typer.Option(metavar="spark|local", help="where to run")] = "spark",
     param: Params = None,
-    degree: Degree = 1,
-    buckets: Buckets = None,
-    balance: Balanced = False,
-    fuse: FuseMode = "all",
-    plan: PlanFile = None,
-    rules: RuleSet = "thalweg",
-    frame_rows: FrameRows = DEFAULT_FRAME_ROWS,
-    checkpoint: Annotated[Path | None, typer.Option(help="folder that makes the run restartable")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="folder for a checkpoint, which makes the run restartable")
+    ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the epoch")
+        bool, typer.Option("--follow", help="wait for new files; Ctrl-C pauses the run after the current epoch")
     ] = False,
-    max_tuples_per_epoch: Annotated[int, typer.Option(help="where to cut epochs", min=1)] = DEFAULT_MAX_TUPLES,
-    interval: Annotated[float, typer.Option(help="seconds between looks for new files, with --follow", min=0.01)] = 1.0,
+    max_tuples_per_epoch: Annotated[
+        int, typer.Option(help="size at which an epoch is cut", min=1)
+    ] = DEFAULT_MAX_TUPLES,
+    interval: Annotated[
+        float, typer.Option(help="seconds between checks for new files, with --follow", min=0.01)
+    ] = 1.0,
     keep_epochs: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="keep what the last N epochs took of Kafka, TCP, iterables …; by default all", min=1
+            metavar="N",
+            help="for Kafka, TCP, iterables …: keep only the stored input of the last N epochs; by default all is kept",
+            min=1,
         ),
     ] = None,
     overwrite: Annotated[
@@ -72,24 +62,25 @@ def run(
     ] = None,
     metrics: Annotated[Path | None, typer.Option(help="append a JSON line per epoch to this file")] = None,
     prometheus: Annotated[
-        str | None, typer.Option(metavar="[HOST:]PORT", help="answer Prometheus there; by default only this machine")
+        str | None,
+        typer.Option(metavar="[HOST:]PORT", help="serve Prometheus metrics; without a host, on this machine only"),
     ] = None,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run an application and show its progress. Ctrl-C stops it after the epoch in progress; a second one, at once.
+    """Run an application and show its progress. Ctrl-C stops it after the current epoch, a second Ctrl-C immediately.
 
     Examples:
 
         thalweg run examples/bargains.py --degree 2
 
-        thalweg run app.py --degree 4 --balance              (keys by how often they occur)
+        thalweg run app.py --degree 4 --balance              (keys by their frequency)
 
         thalweg run app.py --engine local --max-tuples-per-epoch 100000
 
         thalweg run app.py --param threshold=2.5 --param password=@secret.txt
 
-        thalweg run app.py --checkpoint state/ --follow      (start it again to go on)
+        thalweg run app.py --checkpoint state/ --follow      (run it again to resume)
 
         thalweg run app.py --follow --prometheus 9100 --metrics epochs.jsonl
 
@@ -97,18 +88,9 @@ def run(
     """
     check_engine(engine)
     settings = pairs(conf, "--conf", "KEY=VALUE")
-    request = PlanRequest(
-        degree=degree,
-        fuse=fuse,
-        buckets=buckets,
-        balance=balance,
-        rules=rules,
-        frame_rows=frame_rows,
-        plan=plan,
-    )
     planned = planned_by(graph_of(app, param), request, checkpoint)
     made = planned.plan
-    console = sys.stderr if json_output else None  # standard output is then for documents
+    console = sys.stderr if json_output else None  # with --json, only documents go to standard output
     stop = Stop()
     tables = Tables() if out.is_terminal and not json_output else None
     options = RunOptions(
@@ -128,9 +110,9 @@ def run(
         event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}
         print_json(event | balance_json(planned))
     else:
-        out.print(explain(made, rules) + balance_text(planned), markup=False)
+        out.print(explain(made, request.rules) + balance_text(planned), markup=False)
         out.print(_starting() if engine == "spark" else "running on the local engine")
-    how_it_ends = "paused; the same command goes on" if checkpoint else "stopped"
+    how_it_ends = "paused; run the same command to resume" if checkpoint else "stopped"
     with (
         metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
         progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
@@ -140,12 +122,12 @@ def run(
             print_json({"event": "prometheus", "url": url}) if json_output else out.print(f"metrics at {url}")
 
         def watch(report: EpochReport) -> None:
-            for one in (*watches, shown.watch):  # who reads of an epoch may ask for its metrics
+            for one in (*watches, shown.watch):  # metrics first: a reader of the progress may query them
                 one(report)
 
         try:
             result = run_plan(made, engine, options, watch)
-        except KeyboardInterrupt:  # here, because typer would make a silent exit of it
+        except KeyboardInterrupt:  # here, because typer would exit silently
             shown.close()
             err.print(how_it_ends)
             raise typer.Exit(interrupts.exit_code) from None
@@ -158,5 +140,5 @@ def run(
 def _starting() -> str:
     from thalweg.engine.spark.archive import mapping_options
 
-    hint = "" if mapping_options() else "; fewer behind `thalweg doctor --start`"
-    return f"starting Spark (some seconds{hint})"
+    hint = "" if mapping_options() else "; `thalweg doctor --start` makes it faster"
+    return f"starting Spark (a few seconds{hint})"

@@ -15,16 +15,16 @@ from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint
 
 
 def state(
-    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder that --checkpoint named")],
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder given to run --checkpoint")],
     operator: Annotated[str | None, typer.Option(help="only this operator's state")] = None,
     key: Annotated[
-        list[str] | None, typer.Option(help="only this key; repeated for the attributes of a longer one")
+        list[str] | None, typer.Option(help="only this key; repeat it for a key of several attributes")
     ] = None,
-    limit: Annotated[int, typer.Option(help="how many keys to show of each operator", min=0)] = 5,
+    limit: Annotated[int, typer.Option(help="number of keys to show per operator", min=0)] = 5,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Look into a checkpoint: how far the run came, and what its operators remember. Changes nothing.
+    """Show the content of a checkpoint: the progress of the run and the state of its operators. Changes nothing.
 
     Examples:
 

@@ -1,7 +1,8 @@
-"""The epochs of a run in the driver, the same in every engine: run, save, write, commit, report; then show and forget.
+"""The epochs of a run in the driver, the same for every engine: run, save, write, commit, report; then show the epoch
+and drop input that is no longer needed.
 
 What differs is how an engine runs an epoch and what it commits (`EngineEpoch`), and where its reports come from: the
-local engine runs one epoch after the other, Spark runs them by itself and leaves the reports in storage.
+local engine runs one epoch after the other; Spark schedules them itself and stores the reports.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ class EngineEpoch(Protocol):
         """Run the PEs over the epoch's tuples."""
 
     def save(self) -> None:
-        """Store the state that the epoch left, before a sink is written."""
+        """Store the state after the epoch, before any sink is written."""
 
     def frames(self, laps: Laps) -> Mapping[str, Frame | None]:
-        """What each sink gets. `laps`: the time that merging takes, by sink."""
+        """The frame for each sink. `laps` receives the time that merging takes, by sink."""
 
     def commit(self) -> None:
-        """Mark the epoch as whole: it is not run again."""
+        """Mark the epoch as complete, so that it is not run again."""
 
     def measures(self, laps: Laps) -> Measures:
-        """How long the epoch took, with its parts so far."""
+        """How long the epoch took; `laps` has the parts measured so far."""
 
     @property
     def counts(self) -> Counts:
@@ -54,8 +55,8 @@ def run_epoch(
     epoch: Epoch,
     laps: Laps,
 ) -> EpochReport:
-    """One epoch from its input to its stored report. State first, then sinks, then the commit: an epoch that was not
-    committed is run again."""
+    """Run one epoch, from its input to its stored report. State comes first, then sinks, then the commit, because an
+    epoch that was not committed is run again."""
     sink_laps = Laps()
     with laps.part("run"):
         engine.run()
@@ -78,7 +79,7 @@ def follow(
     watch: Watch,
     reports: Generator[EpochReport, None, None],
 ) -> Tally:
-    """Add up the epochs, show each that is whole, and drop the input that no later start needs."""
+    """Add up the epochs, show each one when it is complete, and drop input that no later start needs."""
     tally = Tally()
     retention = Retention(run.checkpoint, graph.sources, options.keep_epochs)
     with closing(reports):

@@ -1,4 +1,4 @@
-"""Builds the report of an epoch from what was counted and measured."""
+"""Builds the report of an epoch from its counts and measured times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg.runtime.pe_counts import Counts, Spent
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What only the engine knows of an epoch: its seconds, in all and by part, and what waits or is kept."""
+    """What only the engine can measure of an epoch: seconds in total and by part, backlog, size of the state."""
 
     seconds: float
     parts: Mapping[str, float]
@@ -48,8 +48,8 @@ def build_report(
 
 
 def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[str, OperatorCounts]:
-    """By operator. A stream reaches each of its consumers whole, so what went into a port is what its stream carried;
-    what a source gave is in the log."""
+    """The counts of each operator. Every consumer of a stream receives all of its tuples, so the count of an input port
+    is the count of its stream; the counts of sources are in the log."""
     taken = {source.name: 0 for source in graph.sources}
     for chunk in epoch.chunks:
         taken[chunk.source] += chunk.stop - chunk.start
@@ -77,7 +77,7 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
 
 
 def carries_marks(operator: Operator, port: int) -> bool:
-    """Marks are sent to every channel, and how many there are depends on the frames: they are not counted."""
+    """Whether a port carries marks. They are not counted: their number depends on the number of channels and frames."""
     return operator.mark_output == port or operator.makes_marks
 
 

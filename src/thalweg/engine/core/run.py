@@ -1,4 +1,4 @@
-"""Run a plan: the part that all engines share."""
+"""Running a plan: options, result, and opening of the checkpoint and sinks, which all engines share."""
 
 from __future__ import annotations
 
@@ -41,20 +41,21 @@ class RunOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
     console: TextIO | None = None  # where console sinks print; None: standard output
     stop: Stop = field(default_factory=Stop, compare=False)
-    display: Display | None = None  # where their live tables are shown; None: on the terminal, if that is one
+    display: Display | None = None  # where live tables are shown; None: on the terminal, if there is one
     in_process: bool = False  # the local engine runs all channels in this process, one after the other
-    keep_epochs: int | None = None  # of sources that cannot be read twice: what so many epochs took; None: all
+    keep_epochs: int | None = None  # for sources that cannot be read again: how many epochs' input to keep; None: all
 
     def __post_init__(self) -> None:
         if self.max_tuples_per_epoch < 1:
-            raise PlanError("an epoch takes at least one tuple", found=f"{self.max_tuples_per_epoch} tuples per epoch")
+            found = f"{self.max_tuples_per_epoch} tuples per epoch"
+            raise PlanError("an epoch must have at least one tuple", found=found)
         if self.keep_epochs is not None and self.keep_epochs < 1:
-            raise PlanError("the last epoch's input is kept at least", found=f"{self.keep_epochs} epochs to keep")
+            raise PlanError("the input of at least one epoch must be kept", found=f"{self.keep_epochs} epochs")
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run did, and what its collect sinks took."""
+    """Counts of a run, and the tuples of its collect sinks."""
 
     epochs: int
     tuples_in: int
@@ -62,18 +63,18 @@ class RunResult:
     seconds: float
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
-    stopped: bool = False  # between two epochs, because somebody asked for it: there may be more to do
-    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: rows of its files that are no tuples
+    stopped: bool = False  # on request, between two epochs: there may be more input
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by source: invalid rows of its files
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
-        """The tuples of a collect sink, in order; without a name, of the only one."""
+        """The tuples of a collect sink, in order. The name is optional if there is only one."""
         names = list(self.collected)
         if sink is None and len(names) == 1:
             sink = names[0]
         if sink is None or sink not in self.collected:
             hint = did_you_mean(sink or "", names)
             raise PlanError(
-                f"no collect sink {sink}" if sink else "which collect sink?",
+                f"no collect sink {sink}" if sink else "name one collect sink",
                 expected=", ".join(names) or "a collect sink",
                 hint=hint,
             )
@@ -88,7 +89,7 @@ Watch = Callable[[EpochReport], None]
 
 @dataclass(frozen=True)
 class Opened:
-    """A checkpoint in use, with the sinks that this run may write."""
+    """A checkpoint that this run has locked, and the sinks that it has claimed."""
 
     checkpoint: Checkpoint
     manifest: Manifest
@@ -96,7 +97,7 @@ class Opened:
     display: Display | None = None
 
     def show(self, epoch: int, options: RunOptions) -> None:
-        """Print what the user should see of an epoch that is whole."""
+        """Print the output of the console sinks for a complete epoch."""
         for sink in self.sinks.values():
             if self.display is not None and isinstance(sink, ConsoleSink) and sink.live:
                 sink.show_live(epoch, self.display)
@@ -106,7 +107,7 @@ class Opened:
 
 @contextmanager
 def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
-    """Take the checkpoint (a temporary one if none was named) and the sinks' folders."""
+    """Lock the checkpoint (a temporary one if none was given) and claim the sinks' folders."""
     if not options.follow:
         _check_ends(plan.graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:

@@ -1,4 +1,4 @@
-"""What every engine does with the PEs of a stage; only transport and state differ."""
+"""How the PEs of a stage are run in every engine; only transport and state storage differ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.pe import PE
 from thalweg.runtime.pe_counts import Counts
-from thalweg.runtime.program import Failure, Output
+from thalweg.runtime.pe_program import Failure, Output
 from thalweg.runtime.state import BucketStore
 from thalweg.runtime.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A frame on its way: its channel and its wire. A PE that only passes it on leaves it sealed."""
+    """A frame in transit, with its channel and wire. A PE that only forwards it does not decode it."""
 
     channel: int
     wire: int
@@ -39,7 +39,7 @@ class Parcel:
 
 @dataclass(slots=True)
 class Passed:
-    """Failures found on the way, and what was counted; they travel next to the parcels."""
+    """Failures and counts of a task, which are sent next to its parcels."""
 
     failures: list[Failure] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
@@ -48,7 +48,7 @@ class Passed:
 def run_source_pe(
     pe: PE, readers: Mapping[str, InputReader], pieces: Sequence[Piece], passed: Passed
 ) -> Iterator[Parcel]:
-    """The first PE of stage 0, over the pieces that one task reads."""
+    """Run the first PE of stage 0 over the pieces that one task reads."""
     spent = passed.counts.of_pe(pe.program.id)
     try:
         for piece in pieces:
@@ -70,7 +70,7 @@ def run_source_pe(
 
 
 def run_fed(pe: PE, fed: Mapping[str, Frame], base: int, passed: Passed) -> Iterator[Parcel]:
-    """The first PE of stage 0, over what the epoch before fed back. It comes before the epoch's own tuples."""
+    """Run the first PE of stage 0 over the tuples that the previous epoch fed back; they precede the epoch's own."""
     before = 0
     for name, frame in reversed(list(fed.items())):
         before += len(frame)
@@ -81,7 +81,7 @@ def run_fed(pe: PE, fed: Mapping[str, Frame], base: int, passed: Passed) -> Iter
 
 
 def run_stateless_pe(pe: PE, parcels: Iterable[Parcel], passed: Passed) -> Iterator[Parcel]:
-    """A PE without state, over the parcels of a channel, each by itself: order between frames does not matter to it."""
+    """Run a PE without state over the parcels of a channel, one at a time: it does not depend on their order."""
     program = pe.program
     spent = passed.counts.of_pe(program.id)
     for parcel in parcels:
@@ -96,8 +96,8 @@ def run_stateless_pe(pe: PE, parcels: Iterable[Parcel], passed: Passed) -> Itera
 def run_stateful_pe(
     pe: PE, parcels: Iterable[Parcel], store: BucketStore, passed: Passed, end: int | None = None
 ) -> Iterator[Parcel]:
-    """The PE with state after an exchange, over all parcels of its channel in one epoch, merged into the order of their
-    keys. `end`: the position of the end, in the final epoch."""
+    """Run the PE with state after an exchange over all parcels of its channel in one epoch, merged by their order keys.
+    `end`: in the final epoch, the position of the end of the input."""
     program = pe.program
     arrived: dict[int, list[Frame]] = {}
     spent = passed.counts.of_pe(program.id)
@@ -119,7 +119,7 @@ def run_stateful_pe(
 
 
 def sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
-    """What a PE made in a turn, as parcels; failures and counts go to `passed`."""
+    """The output of a PE's turn as parcels; its failures and counts are added to `passed`."""
     passed.failures += output.failures
     passed.counts.add(output.counts)
     for wire, to, frame in output.frames:
@@ -127,7 +127,7 @@ def sent(output: Output, channel: int, passed: Passed) -> Iterator[Parcel]:
 
 
 def first_failure(failures: Sequence[Failure]) -> TupleError | None:
-    """The failure that the reference would have met."""
+    """The earliest failure in the order of the reference, so that every engine reports the same one."""
     if not failures:
         return None
     first = min(failures)

@@ -1,4 +1,4 @@
-"""The wish to stop: a run that is asked to stops after the epoch in progress, and can be started again."""
+"""The request to stop: the run stops after the epoch in progress, and can be resumed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ _POLL_S = 0.05
 
 
 class Stop:
-    """Asked for by whoever owns the run, from any thread or signal handler; looked at by the engine between epochs."""
+    """Set by the caller of the run, from any thread or signal handler; checked by the engine between epochs."""
 
     def __init__(self) -> None:
         self.requested = False
-        self.epoch: int | None = None  # the epoch in progress, as the engine knows it
+        self.epoch: int | None = None  # the epoch in progress, set by the engine
 
     def request(self) -> None:
-        self.requested = True  # no lock: a signal handler may come at any moment
+        self.requested = True  # no lock: a signal handler may run at any moment
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, but not into a stop: Python goes on sleeping behind a signal whose handler returns."""
+        """Sleep until the time is over or a stop is requested: `time.sleep` continues after a signal was handled."""
         until = time.monotonic() + seconds
         while not self.requested and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _POLL_S))

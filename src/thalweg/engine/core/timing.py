@@ -14,7 +14,7 @@ from thalweg.runtime.frame import Frame
 
 @dataclass(slots=True)
 class Laps:
-    """Seconds by part; a part may come several times."""
+    """Seconds by part; the times of a part that is entered repeatedly are added up."""
 
     began: float = field(default_factory=time.perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -31,12 +31,12 @@ class Laps:
         return time.perf_counter() - self.began
 
     def parts(self, total: float) -> dict[str, float]:
-        """All parts, with what is left of the total."""
+        """All parts, with the rest of the total as `other`."""
         return {**self.seconds, "other": max(0.0, total - sum(self.seconds.values()))}
 
 
 def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
-    """To microseconds: reports are read by people, too."""
+    """Rounded to microseconds, to keep reports readable."""
     return {name: round(value, 6) for name, value in seconds.items()}
 
 

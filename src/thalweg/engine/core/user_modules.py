@@ -1,4 +1,4 @@
-"""Modules whose functions and classes are sent to workers with their code: a worker may have no copy of them."""
+"""Modules whose functions and classes are sent to workers with their code, because a worker may not have them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _names: set[str] = set()
 
 
 def send_by_value(name: str) -> None:
-    """Workers that imported this module themselves might find other parameters, or nothing."""
+    """Send the module's code: a worker that imported it might not find it, or would build it with other parameters."""
     _names.add(name)
 
 
 def register_modules() -> None:
-    """Before anything is pickled, by Thalweg or by PySpark."""
+    """Must be called before anything is pickled, by Thalweg or by PySpark."""
     from pyspark import cloudpickle  # here: it loads all of PySpark, and most processes send nothing
 
     for name in sorted(_names & sys.modules.keys()):
@@ -22,7 +22,7 @@ def register_modules() -> None:
 
 
 def pickled(value: Any) -> bytes:
-    """With the code of users' functions."""
+    """The pickled value, with the code of users' functions."""
     from pyspark import cloudpickle
 
     register_modules()

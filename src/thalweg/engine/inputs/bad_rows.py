@@ -157,7 +157,7 @@ def unreadable(start: int, stop: int, reason: str, text: str = "") -> FilePart:
     return FilePart(None, (Bad(start, stop, text, reason),))
 
 
-def judged(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) -> FilePart:
+def check_rows(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) -> FilePart:
     """The valid rows; the invalid ones in addition to those that could not be read."""
     reasons: dict[int, str] = {}
     left = np.ones(len(rows.at), np.bool_)

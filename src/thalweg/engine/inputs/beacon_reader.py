@@ -15,7 +15,7 @@ from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.program import Failure
+from thalweg.runtime.pe_program import Failure
 from thalweg.runtime.row_functions import columns_of
 
 _FIRST = -1  # the rank of the source: no operator processes the tuple earlier

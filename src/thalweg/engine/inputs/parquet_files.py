@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thalweg.engine.inputs.row_group_bounds import Bounds, may_be
+from thalweg.engine.inputs.row_group_bounds import AttributeBounds, may_be
 from thalweg.engine.storage.log import Chunk
 from thalweg.ir.expr import Expr
 from thalweg.ir.types import FLOAT, INT, STR, TupleType
@@ -81,7 +81,9 @@ def _unwanted(file: pq.ParquetFile, group: int, columns: tuple[str, ...], tuple_
     return bounds is not None and not may_be(wanted, True, bounds)
 
 
-def _bounds(file: pq.ParquetFile, group: int, columns: tuple[str, ...], tuple_type: TupleType) -> Bounds | None:
+def _bounds(
+    file: pq.ParquetFile, group: int, columns: tuple[str, ...], tuple_type: TupleType
+) -> AttributeBounds | None:
     """None: an attribute has nulls, which must be reported, or a type whose statistics are not sufficient."""
     metadata, schema = file.metadata.row_group(group), file.schema_arrow
     by_path = {metadata.column(i).path_in_schema: metadata.column(i) for i in range(metadata.num_columns)}

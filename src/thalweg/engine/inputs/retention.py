@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.storage.checkpoint import Checkpoint
-from thalweg.ir.endpoints import SPOOLED
+from thalweg.ir.endpoints import Spooled
 from thalweg.ir.operators import Source
 
 _AT_ONCE = 16  # files: each deletion is recorded first, which forces a write to disk
@@ -19,7 +19,7 @@ class Retention:
     """Deletes spooled files; only for the process that owns the checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint, sources: Sequence[Source], keep: int | None) -> None:
-        spooled = [s.name for s in sources if isinstance(s.endpoint, SPOOLED)]
+        spooled = [s.name for s in sources if isinstance(s.endpoint, Spooled)]
         self.log, self.keep = checkpoint.log, keep
         self.spools = {name: Spool.of(checkpoint.spools, name) for name in spooled} if keep else {}
         self.unneeded = dict.fromkeys(self.spools, 0)  # by source: files below this number can be deleted

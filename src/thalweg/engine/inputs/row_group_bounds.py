@@ -8,13 +8,13 @@ from typing import Any
 from thalweg.ir.expr import Apply, Attr, Const, Expr
 from thalweg.ir.types import FLOAT, INT, STR
 
-Bounds = Mapping[str, tuple[Any, Any]]  # attributes that are missing here may have any value
+AttributeBounds = Mapping[str, tuple[Any, Any]]  # attributes that are missing here may have any value
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def may_be(expr: Expr, truth: bool, bounds: Bounds) -> bool:
+def may_be(expr: Expr, truth: bool, bounds: AttributeBounds) -> bool:
     """Whether the predicate may have this truth value for a tuple within the bounds. When in doubt, yes."""
     match expr:
         case Const(bool() as value):
@@ -32,7 +32,7 @@ def may_be(expr: Expr, truth: bool, bounds: Bounds) -> bool:
     return True
 
 
-def _compared(op: str, attribute: Attr, constant: Const, truth: bool, bounds: Bounds) -> bool:
+def _compared(op: str, attribute: Attr, constant: Const, truth: bool, bounds: AttributeBounds) -> bool:
     if attribute.name not in bounds or attribute.type is not constant.type or attribute.type not in (INT, FLOAT, STR):
         return True
     if attribute.type is FLOAT and truth is (op == "!="):

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thalweg.engine.inputs.bad_rows import FilePart, TableRows, judged, unreadable, whole_misfit
+from thalweg.engine.inputs.bad_rows import FilePart, TableRows, check_rows, unreadable, whole_misfit
 from thalweg.engine.storage.log import Chunk
 from thalweg.ir.types import TupleType
 from thalweg.runtime.arrow_types import distinct
@@ -67,7 +67,7 @@ def _row_group(file: pq.ParquetFile, group: int, start: int, stop: int, tuple_ty
     except CORRUPT as error:
         raise_system(error)
         return unreadable(start, stop, f"row group {group}: {error}")
-    return judged(TableRows(table, np.arange(start, stop)), [], tuple_type)
+    return check_rows(TableRows(table, np.arange(start, stop)), [], tuple_type)
 
 
 def arrow_rows(path: str) -> int:
@@ -97,7 +97,7 @@ def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[FilePart]]:
         stop = start + batch.num_rows
         try:
             batch.validate(full=True)  # even its lengths cannot be trusted
-            parts.append(judged(TableRows(distinct(table), np.arange(start, stop)), [], tuple_type))
+            parts.append(check_rows(TableRows(distinct(table), np.arange(start, stop)), [], tuple_type))
         except pa.ArrowException as error:
             parts.append(unreadable(start, stop, f"record batch {number}: {error}"))
         start = stop

@@ -23,7 +23,7 @@ from thalweg.engine.inputs.bad_rows import (
     ReadableRows,
     TableRows,
     TextRecords,
-    judged,
+    check_rows,
     unreadable,
     whole_misfit,
 )
@@ -42,7 +42,7 @@ def text_parts(data: bytes, format: str, tuple_type: TupleType) -> tuple[int, li
     if rows is None:
         return count, [FilePart(None, tuple(bad))]
     reason = whole_misfit(rows, tuple_type)
-    return count, [judged(rows, bad, tuple_type) if reason is None else unreadable(0, count, reason)]
+    return count, [check_rows(rows, bad, tuple_type) if reason is None else unreadable(0, count, reason)]
 
 
 def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:

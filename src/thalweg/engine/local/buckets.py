@@ -1,4 +1,4 @@
-"""Buckets of state in memory: what an epoch writes is kept apart until the epoch is whole."""
+"""Buckets of state in memory: what an epoch writes is kept separate until the epoch is complete."""
 
 from __future__ import annotations
 

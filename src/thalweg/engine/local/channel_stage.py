@@ -12,17 +12,17 @@ from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.ordering.mergers import Pulse
 from thalweg.runtime.ordering.wires import WiresMerger
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Output, Program
+from thalweg.runtime.pe_program import Output, Program
 from thalweg.runtime.state import State
 
-AtWork = Callable[[Program | None], None]  # told which PE runs, and None when it has
+AtWork = Callable[[Program | None], None]  # called with the program that starts, and with None when it has finished
 
 
 class StageRun:
-    """The merger, the PE with state over slice after slice, then the PEs without.
+    """The merger, then the PE with state, slice by slice, then the PEs without state.
 
-    The final epoch is not run slice by slice: what operators emit at the end comes between tuples that are on their
-    way.
+    The final epoch is not run slice by slice: tuples that operators emit at the end may come between tuples that have
+    not arrived yet.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class StageRun:
         self.merger, self.passed, self.end = merger, passed, end
         self.store = EpochBuckets(committed)
         self.at_work = at_work
-        self.state: State | None = None  # once there is something to run
+        self.state: State | None = None  # opened when there are tuples to process
         self.broken = False
 
     def arrive(self, part: Delivery) -> None:
@@ -50,7 +50,7 @@ class StageRun:
         return self.merger.ready and (self.end is None or least == END)
 
     def run(self) -> tuple[list[Parcel], int]:
-        """What the stage makes of all that can go, and the pulse after it."""
+        """Run the stage on all tuples that the merger can release. Returns its output and the pulse after it."""
         slice = self.merger.take()
         if self.broken:
             return [], slice.pulse.position
@@ -77,7 +77,7 @@ class StageRun:
 
 
 def run_in_turn(pes: Sequence[PE], parcels: list[Parcel], passed: Passed, at_work: AtWork) -> list[Parcel]:
-    """PEs without state, one after the other: when a process dies, it is known in which."""
+    """Run PEs without state one after the other, so that it is known in which one a process died."""
     for pe in pes:
         at_work(pe.program)
         parcels = list(run_stateless_pe(pe, parcels, passed))
@@ -86,8 +86,8 @@ def run_in_turn(pes: Sequence[PE], parcels: list[Parcel], passed: Passed, at_wor
 
 
 def by_channel(parcels: Sequence[Parcel], channels: int) -> list[dict[int, Frame]]:
-    """For each channel one frame per wire. Merged, because PEs run frame by frame: what two frames of one stretch of
-    positions became may be in any order, and mergers need a channel's tuples in theirs."""
+    """For each channel one frame per wire. The frames are merged because mergers need a channel's tuples in order, but
+    PEs run frame by frame: the outputs of two frames may have overlapping positions."""
     found: list[dict[int, list[Frame]]] = [{} for _ in range(channels)]
     for parcel in parcels:
         found[parcel.channel].setdefault(parcel.wire, []).append(parcel.frame)

@@ -1,4 +1,4 @@
-"""Messages as bytes, from process to process."""
+"""Encoding of messages between processes."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from thalweg.errors import EngineError, ThalwegError
 from thalweg.runtime.frame import Frame, decode, encode
 
 
-class _Pickler(pickle.Pickler):
+class _MessagePickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Frame):
             return decode, (encode(obj),)
         if isinstance(obj, ThalwegError):
             return from_document, (to_document(obj),)
         if isinstance(obj, BaseException):
-            return _again, (_pickled(obj), "".join(traceback.format_exception(obj)))
+            return _restored, (_pickled(obj), "".join(traceback.format_exception(obj)))
         return NotImplemented
 
 
 def _pickled(error: BaseException) -> bytes:
-    """An exception of the user's own may have no way back; then its text goes."""
+    """The pickled exception, or only its text if it cannot be unpickled, as may happen with user-defined classes."""
     try:
         data = pickled(error)
         if isinstance(pickle.loads(data), BaseException):
             return data
-    except Exception as problem:  # whatever its class does when it is copied
+    except Exception as problem:  # a user-defined class may raise anything when it is pickled
         return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", f"{type(problem).__name__}: {problem}"))
-    return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", "its copy is no exception"))
+    return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", "its copy is not an exception"))
 
 
 class EngineText(Exception):
-    """What is left of an exception that cannot be sent: its text, and why."""
+    """A substitute for an exception that cannot be sent: its text, and the reason."""
 
 
-def _again(data: bytes, told: str) -> BaseException:
+def _restored(data: bytes, trace: str) -> BaseException:
     error: BaseException = pickle.loads(data)
     if isinstance(error, EngineText):
-        error = EngineError("a worker failed", found=error.args[0], hint=f"not sent as it was: {error.args[1]}")
-    error.add_note(f"in a worker:\n{told}")
+        hint = f"the exception itself cannot be pickled: {error.args[1]}"
+        error = EngineError("a worker failed", found=error.args[0], hint=hint)
+    error.add_note(f"in a worker:\n{trace}")
     return error
 
 
@@ -52,7 +53,7 @@ def dumps(message: Message) -> bytes:
     if isinstance(message, Load):
         return pickled(message)  # with the user's functions
     out = io.BytesIO()
-    _Pickler(out, protocol=5).dump(message)
+    _MessagePickler(out, protocol=5).dump(message)
     return out.getvalue()
 
 

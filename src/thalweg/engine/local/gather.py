@@ -1,4 +1,4 @@
-"""The driver's part of an epoch, as a machine that messages drive: merges for the sinks, and says how far to go."""
+"""The driver's part of an epoch, as a state machine: merges the tuples of sinks and limits how far workers may read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from thalweg.runtime.ordering.queues import Seen
 
 @dataclass(slots=True)
 class Gather:
-    """One epoch at the driver. `mergers`: by sink wire. At most `window` blocks are on their way at any time, which
-    bounds what can wait in front of any merger. The least of them can always go on, whatever waits."""
+    """One epoch in the driver. `mergers`: by sink wire. At most `window` blocks are in progress at any time, which
+    bounds the tuples that wait in mergers. The first of these blocks never has to wait for another."""
 
     begun: Begin
     channels: int
@@ -24,7 +24,7 @@ class Gather:
     mergers: Mapping[int, Merger]
     out: dict[int, list[Item]] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
-    through: int = 0  # blocks that all channels are through with
+    through: int = 0  # blocks that all channels have finished
     seen: Seen = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,9 +40,9 @@ class Gather:
                 released += merger.arrive(message.sender, message.frames[wire])
             released += merger.arrive(message.sender, Pulse(message.pulse))
         self.seen.saw(message.sender, message.pulse)
-        return self._go_on()
+        return self._advance()
 
-    def _go_on(self) -> list[Sent]:
+    def _advance(self) -> list[Sent]:
         least = self.seen.least
         through = (least - self.begun.epoch.base + 1) // self.begun.rows if least < END else self.through
         if through <= self.through:
@@ -51,15 +51,15 @@ class Gather:
         return [(channel, Go(self.begun.round, through + self.window)) for channel in range(self.channels)]
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         return len(self.done) == self.channels
 
     def check(self) -> Passed:
-        """What was counted. Raises what went wrong: errors as an engine that runs stage by stage would meet them, then
-        the failure that the reference would meet."""
-        troubles = [trouble for done in self.done for trouble in done.troubles]
-        if troubles:
-            raise min(troubles, key=lambda trouble: trouble.place).error
+        """The counts. Raises the first error that an engine which runs stage by stage would raise; otherwise the first
+        failure in the order of the reference."""
+        errors = [error for done in self.done for error in done.errors]
+        if errors:
+            raise min(errors, key=lambda found: found.place).error
         passed = Passed([failure for done in self.done for failure in done.failures])
         if (failure := first_failure(passed.failures)) is not None:
             raise failure
@@ -68,7 +68,7 @@ class Gather:
         return passed
 
     def sinks(self) -> dict[int, Frame | None]:
-        """What each sink wire carried. In order already: then merging is putting one behind the other."""
+        """The tuples of each sink wire. The mergers have ordered them, so the frames are only concatenated."""
         found: dict[int, Frame | None] = {}
         for wire, merger in self.mergers.items():
             items = [*self.out.get(wire, []), *merger.end()]
@@ -77,7 +77,7 @@ class Gather:
         return found
 
     def most_held(self) -> dict[str, int]:
-        """By joint: the most tuples that its merger held, in any channel."""
+        """By joint: the largest number of tuples that its merger held, in any channel."""
         held: dict[str, int] = {}
         for done in self.done:
             for stage, tuples in done.most_held.items():

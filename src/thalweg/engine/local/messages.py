@@ -1,4 +1,4 @@
-"""What driver and workers say to each other. A worker is known by its channel."""
+"""The messages between driver and workers. A worker is identified by its channel."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from thalweg.engine.local.buckets import Buckets
 from thalweg.engine.storage.log import Epoch
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
-from thalweg.runtime.program import Failure, Program
+from thalweg.runtime.pe_program import Failure, Program
 
 DRIVER = -1
-END = 2**63 - 1  # the pulse behind everything
+END = 2**63 - 1  # the pulse after all tuples
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A plan as a worker sees it."""
+    """The parts of a plan that a worker needs."""
 
     programs: tuple[tuple[Program, ...], ...]
     inputs: Mapping[str, InputReader]
     channels: int
-    readers: int  # how many of the channels, the first ones, read input
+    readers: int  # the number of channels that read input; these are the first ones
 
 
 # From the driver
@@ -31,7 +31,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Take on a job, with what the channel remembers (by stage); None: give back what the last one made."""
+    """Start a job with the channel's state, by stage. None: only release what the last job created in `setup`."""
 
     job: Job | None
     state: Mapping[int, Buckets]
@@ -39,13 +39,13 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An epoch. `keep`: whether the state that the epoch before wrote is to be kept. Block number `limit` and those
-    behind it must wait."""
+    """Start an epoch. `keep`: whether the state that the previous epoch wrote is kept. Blocks from number `limit` on
+    must wait."""
 
     round: int
     epoch: Epoch
     fed: Mapping[str, Frame]
-    first: int  # the least position of a tuple in this epoch
+    first: int  # the smallest position of a tuple in this epoch
     rows: int  # tuples per block
     limit: int
     keep: bool
@@ -53,7 +53,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Earlier blocks are through: now this one must wait, and those behind it."""
+    """Earlier blocks are finished: the new limit from which blocks must wait."""
 
     round: int
     limit: int
@@ -61,7 +61,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Give everything back and go."""
+    """Release all resources and exit."""
 
 
 # From workers
@@ -69,19 +69,19 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a channel sends to a channel of the next stage, or behind the last stage to the driver: its tuples by wire,
-    and the pulse behind them. All of its tuples up to the pulse have been sent, whether there are any or not."""
+    """Tuples by wire from a channel to a channel of the next stage, or after the last stage to the driver, and the
+    pulse after them: the channel has sent all of its tuples up to the pulse."""
 
     round: int
-    stage: int  # where it goes
+    stage: int  # the receiving stage
     sender: int
     frames: Mapping[int, Frame]
     pulse: int
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """An error that is not a tuple's. `place`: stage, then block or channel; the least one is reported."""
+class ChannelError:
+    """An error that is not the failure of a tuple. `place`: stage, then block or channel; the smallest is reported."""
 
     place: tuple[int, int]
     error: Exception
@@ -89,20 +89,20 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A channel is through with an epoch."""
+    """A channel has finished an epoch."""
 
     round: int
     sender: int
     written: Mapping[int, Buckets]  # by stage
     counts: Counts
     failures: Sequence[Failure]
-    troubles: Sequence[Trouble]
-    most_held: Mapping[int, int]  # by stage: the most tuples that its merger held
+    errors: Sequence[ChannelError]
+    most_held: Mapping[int, int]  # by stage: the largest number of tuples that its merger held
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A channel has done what `Load` or `Close` asked for, or could not."""
+    """A channel has processed a `Load` or `Close`; `error` if that failed."""
 
     sender: int
     error: Exception | None = None
@@ -111,4 +111,4 @@ class Answered:
 ToWorker = Load | Begin | Go | Close | Delivery
 ToDriver = Delivery | Done | Answered
 Message = ToWorker | ToDriver
-Sent = tuple[int, Message]  # to whom
+Sent = tuple[int, Message]  # the receiver's channel, or DRIVER

@@ -1,8 +1,8 @@
-"""The local engine with a worker for each channel: the same programs, merged as they go."""
+"""The local engine with a worker process for each channel. It runs the same programs and merges while they run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
@@ -24,33 +24,33 @@ BLOCK_ROWS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ParallelOptions:
-    """How the work is dealt; no part of the plan, because nothing of it shows in the answer."""
+    """How the work is divided. Not part of the plan, because it has no effect on the answer."""
 
-    block_rows: int = BLOCK_ROWS  # at most so many consecutive tuples are read and sent at a time
-    window: int = 4  # blocks per channel that may be on their way
+    block_rows: int = BLOCK_ROWS  # the maximum number of consecutive tuples that are read and sent together
+    window: int = 4  # blocks per channel that may be in progress
 
 
 class Workers(Protocol):
-    """Whoever drives the workers: processes, or a test."""
+    """A set of workers: processes, or in tests plain objects."""
 
     def load(self, loads: Sequence[Load]) -> None:
-        """Give the first workers a job each."""
+        """Send a job to each of the first workers."""
 
     def run(self, begins: Sequence[Begin], gather: Gather) -> None:
-        """One epoch, until `gather` is whole."""
+        """Run one epoch, until `gather` is complete."""
 
     def unload(self) -> None:
-        """Give back what operators made in `setup`."""
+        """Release what operators created in `setup`."""
 
     def close(self) -> None:
-        """End them."""
+        """End the workers."""
 
 
-_rounds = count()  # of all engines of this process: they may share workers
+_rounds = count()  # shared by all engines of this process, because they may share workers
 
 
 class ParallelEngine(LocalEngine):
-    """A plan at work in several processes. `workers`: a pool that stays with the caller."""
+    """Runs a plan in several processes. `workers`: a pool that the caller owns and closes."""
 
     def __init__(
         self,
@@ -59,17 +59,15 @@ class ParallelEngine(LocalEngine):
         *,
         workers: Workers | None = None,
         options: ParallelOptions | None = None,
-        cuts: Collection[str] = (),
     ) -> None:
-        super().__init__(plan, state, cuts=cuts)
+        super().__init__(plan, state)
         self.channels = plan.channels
         self.options = options or ParallelOptions()
         self.own = workers is None
         self.workers: Workers = Pool(self.channels) if workers is None else workers
         self.joints = joints_of(plan)
-        self.most_held: dict[
-            str, int
-        ] = {}  # in the last whole epoch: by joint, the most tuples that waited in a merger
+        # By joint: the largest number of tuples that waited in its merger in the last complete epoch.
+        self.most_held: dict[str, int] = {}
         self._loaded = False
         self._keep = False
 
@@ -97,7 +95,7 @@ class ParallelEngine(LocalEngine):
         return {sink.name: found[layout(self.plan).sink_wire(sink).index] for sink in self.plan.graph.sinks}
 
     def prepare(self) -> None:
-        """Start the workers and give them the plan, if that was not done before."""
+        """Start the workers and send them the plan, if they do not have it."""
         if self._loaded:
             return
         readers = 1 if self.plan.reads_in_one else self.channels

@@ -1,8 +1,8 @@
-"""Worker processes: started once, given one job after the other.
+"""Worker processes: started once, then used for one job after the other.
 
-They are forked by a process of their own (`forkserver`), which has loaded Thalweg, nothing of the user's, and has no
-threads. Forking the driver, with its threads, could leave a lock locked for ever; starting Python anew for each worker
-takes a second of each core.
+They are forked from a separate process (`forkserver`), which has loaded Thalweg but no user code, and has no threads.
+Forking the driver, with its threads, could leave a lock locked forever; starting a new Python for each worker takes a
+second of CPU time each.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from thalweg.engine.local.worker_deaths import died
 from thalweg.engine.local.worker_process import NOWHERE, serve
 from thalweg.errors import InternalError
 
-_PATIENCE_S = 5.0  # for processes that were told to end
-_DEAF_S = 1.0
+_PATIENCE_S = 5.0  # for processes to end after they were closed
+_WAIT_S = 1.0
 
-# Queues whose threads may wait for a reader for ever. If such a thread were the last to hold a queue's semaphores, it
-# would give them back, and the end of the program could stop it half-way: Python then warns of semaphores that leaked.
+# Queues whose threads may wait for a reader forever. If such a thread held the last reference to a queue's semaphores,
+# it would release them, and the exit of the program could interrupt that: Python then warns about leaked semaphores.
 _ABANDONED: list[Any] = []
 
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Processes that multiprocessing starts run the user's script again, to find its classes. Ours must not: a script
-    may call `tw.run` without asking whether it is the main one. What is needed of it travels by value, as on Spark."""
+    """Processes that multiprocessing starts run the user's script again, to find its classes. Workers must not: the
+    script may call `tw.run` without checking for `__main__`. Its functions are sent by value instead, as on Spark."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -47,15 +47,15 @@ def _without_main() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """A Ctrl-C goes to all processes; one that is loading its modules would end with a traceback. Who is started here
-    never sees it, and whoever starts them hears of it when all have started."""
-    heard: list[int] = []
-    main = threading.current_thread() is threading.main_thread()  # no other may have handlers, or be interrupted
+def _signals_deferred() -> Iterator[None]:
+    """A Ctrl-C goes to all processes; one that is loading its modules would end with a traceback. Processes that are
+    started in the block do not receive it, and the driver handles it after the block."""
+    received: list[int] = []
+    main = threading.current_thread() is threading.main_thread()  # only this thread has handlers
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
-    handlers = {number: handler for number, handler in before.items() if handler is not None}  # None: not Python's
+    handlers = {number: handler for number, handler in before.items() if handler is not None}  # None: not set by Python
     for number in handlers:
-        signal.signal(number, lambda number, frame: heard.append(number))
+        signal.signal(number, lambda number, frame: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -63,12 +63,12 @@ def _interrupts_wait() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for each in heard:
+        for each in received:
             signal.raise_signal(each)
 
 
 class Pool:
-    """Workers in processes. They start when they are first needed, and end with the driver, however it ends."""
+    """Workers in processes. They are started when first needed, and end with the driver, even if it is killed."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -95,7 +95,7 @@ class Pool:
             )
             with _without_main():
                 process.start()
-            writer.close()  # so that a worker's death is the end of its pipe
+            writer.close()  # so that the pipe ends when the worker dies
             self.processes.append(process)
             self.results.append(reader)
 
@@ -103,7 +103,7 @@ class Pool:
         assert len(loads) <= self.size
         with self._killed_on_errors():
             if not self.processes:
-                with _interrupts_wait():
+                with _signals_deferred():
                     self._start()
             self.job = loads[0].job
             for channel, message in enumerate(loads):
@@ -117,10 +117,10 @@ class Pool:
     def run(self, begins: Sequence[Begin], gather: Gather) -> None:
         with self._killed_on_errors():
             self._send(list(enumerate(begins)))
-            while not gather.whole:
+            while not gather.complete:
                 for message in self._arrived():
                     if isinstance(message, Answered):
-                        raise message.error or InternalError("a worker answered a question that was not asked")
+                        raise message.error or InternalError("a worker sent an unexpected answer")
                     assert not isinstance(message, Load | Close | Begin)
                     self._send(gather.receive(message))  # type: ignore[arg-type]
 
@@ -129,7 +129,7 @@ class Pool:
             self.inboxes[channel].put(dumps(message))
 
     def _await_answers(self, channels: Sequence[int], *, last: bool = False) -> None:
-        """`last`: whoever has answered ends."""
+        """Wait for an answer of each channel. `last`: a worker ends after its answer."""
         errors: dict[int, Exception | None] = {}
         while len(errors) < len(channels):
             for message in self._arrived(gone=frozenset(errors) if last else frozenset()):
@@ -140,13 +140,13 @@ class Pool:
                 raise error
 
     def _arrived(self, gone: frozenset[int] = frozenset()) -> Iterator[Message]:
-        """At least one message; EngineError when a worker has died that is not among those who may be gone."""
-        heard = [channel for channel in range(len(self.processes)) if channel not in gone]
-        ends = [end for c in heard for end in (self.results[c], self.processes[c].sentinel)]
-        # A signal that comes just before a wait does not end it, and Python calls its handler only behind it.
-        while not (ready := connection.wait(ends, _DEAF_S)):
+        """Wait for at least one message. EngineError if a worker has died that is not in `gone`."""
+        expected = [channel for channel in range(len(self.processes)) if channel not in gone]
+        ends = [end for c in expected for end in (self.results[c], self.processes[c].sentinel)]
+        # With a timeout: a signal just before the wait does not end it, and Python calls its handler only afterwards.
+        while not (ready := connection.wait(ends, _WAIT_S)):
             pass
-        for channel in heard:
+        for channel in expected:
             results = self.results[channel]
             if results in ready:
                 try:
@@ -154,7 +154,7 @@ class Pool:
                 except (EOFError, OSError):
                     raise self._died(channel) from None
                 yield loads(data)
-        for channel in heard:
+        for channel in expected:
             if self.processes[channel].sentinel in ready and not self.results[channel].poll():
                 raise self._died(channel)
 
@@ -165,7 +165,7 @@ class Pool:
 
     @contextmanager
     def _killed_on_errors(self) -> Iterator[None]:
-        """Whoever is interrupted does not know what the workers are at."""
+        """Kill the workers after an error or an interrupt, because their state is unknown then."""
         try:
             yield
         except BaseException:
@@ -173,7 +173,7 @@ class Pool:
             raise
 
     def close(self) -> None:
-        """Let operators give back what they made in `setup`, then end the processes."""
+        """Let operators release what they created in `setup`, then end the processes."""
         if not self.processes:
             return
         with self._killed_on_errors():
@@ -184,13 +184,13 @@ class Pool:
             process.join(_PATIENCE_S)
         for inbox in self.inboxes:
             inbox.close()
-            inbox.join_thread()  # all was read, so it ends
+            inbox.join_thread()  # everything was read, so the thread ends
         self.inboxes = []
         self.kill()
 
     def kill(self) -> None:
         for inbox in self.inboxes:
-            inbox.cancel_join_thread()  # what was not sent will not be read
+            inbox.cancel_join_thread()  # messages that were not sent will not be read
             inbox.close()
         _ABANDONED.extend(self.inboxes)
         for process in self.processes:

@@ -26,7 +26,7 @@ from thalweg.runtime.pe_counts import Counts
 
 
 def _engine(plan: Plan, state: dict[tuple[int, int], Buckets], options: RunOptions) -> LocalEngine:
-    """A process for each channel, where there are several."""
+    """An engine with a process for each channel, if there are several."""
     if plan.channels == 1 or options.in_process:
         return LocalEngine(plan, state)
     return ParallelEngine(plan, state)
@@ -89,7 +89,7 @@ class _Epochs:
 
 @dataclass(slots=True)
 class _LocalEpoch:
-    """One epoch: its state is a snapshot, its commit the snapshot's number."""
+    """One epoch: its state is stored as a snapshot, and its commit is the number of that snapshot."""
 
     engine: LocalEngine
     snapshots: LocalState

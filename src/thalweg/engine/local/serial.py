@@ -1,15 +1,15 @@
-"""The local engine: one process, no JVM. It runs the same programs as Spark does."""
+"""The local engine in one process, without a JVM. It runs the same programs as on Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.source_predicates import wanted
 from thalweg.codegen.pe_module import compile_plan
-from thalweg.engine.core.pe_pool import LivingPEs
+from thalweg.engine.core.pe_pool import PEPool
 from thalweg.engine.core.stage_programs import (
     Parcel,
     Passed,
@@ -31,25 +31,22 @@ from thalweg.runtime.pe_counts import Counts
 
 
 class LocalEngine:
-    """A plan at work. `state` is everything it remembers: (stage, channel) to buckets. `cuts`: operators with which a
-    new segment begins."""
+    """A running plan. `state`: the buckets of each (stage, channel)."""
 
-    def __init__(
-        self, plan: Plan, state: dict[tuple[int, int], Buckets] | None = None, *, cuts: Collection[str] = ()
-    ) -> None:
+    def __init__(self, plan: Plan, state: dict[tuple[int, int], Buckets] | None = None) -> None:
         self.plan = plan
-        self.programs = compile_plan(plan, cuts)
-        self.pes = LivingPEs()
+        self.programs = compile_plan(plan)
+        self.pes = PEPool()
         live = live_attributes(plan.graph)
         self.readers = readers(plan.graph, {s.name: live[s.output] for s in plan.graph.sources}, wanted=wanted)
         self.ordered = ordered_sinks(plan.graph)
         self.state = state if state is not None else {}
-        self.counts = Counts()  # of the last whole epoch
+        self.counts = Counts()  # of the last complete epoch
 
     def run_epoch(self, epoch: Epoch, fed: Mapping[str, Frame] | None = None) -> Mapping[str, Frame | None]:
-        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and nothing has changed.
+        """Each sink's tuples of this epoch. If a tuple fails, TupleError is raised and the state is unchanged.
 
-        `fed`: what the epoch before fed back, by feedback operator.
+        `fed`: the tuples that the previous epoch fed back, by feedback operator.
         """
         passed = Passed()
         stores: dict[tuple[int, int], EpochBuckets] = {}
@@ -81,11 +78,11 @@ class LocalEngine:
         return parcels
 
     def close(self) -> None:
-        """Give back what operators made in `setup`."""
+        """Release what operators created in `setup`."""
         self.pes.close()
 
     def run_log(self, log: Iterable[Epoch]) -> Iterator[Mapping[str, Frame | None]]:
-        """The sinks' tuples epoch by epoch. Before the final one, what is fed back is run until nothing is."""
+        """The sinks' tuples, epoch by epoch. Before the final one, epochs are run until nothing is fed back."""
         fed: Mapping[str, Frame] = {}
         for epoch in until_nothing_is_fed(log, lambda: bool(fed)):
             found = self.run_epoch(epoch, fed)

@@ -1,4 +1,4 @@
-"""With which strategy the tuples of a sink are merged in the driver."""
+"""The strategies with which the tuples of sinks are merged in the driver."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from thalweg.runtime.ordering.mergers import Merger, Numbers, NumbersAndPulses, 
 
 @dataclass(frozen=True, slots=True)
 class SinkJoint:
-    """Where the channels of a wire meet. `shared`: several of its tuples may have the same position."""
+    """The merge of a wire's channels. `shared`: several of its tuples may have the same position."""
 
     strategy: str
     shared: bool
 
     def merger(self, channels: int, first: int) -> Merger:
-        """For an epoch whose least position is `first`."""
+        """The merger for an epoch whose smallest position is `first`."""
         if self.strategy == NONE:
             return Unordered()
         if self.strategy == ROUND_ROBIN:
@@ -31,7 +31,7 @@ class SinkJoint:
 
 
 def joints_of(plan: Plan) -> dict[int, SinkJoint]:
-    """By sink wire. Without sub-positions, no two tuples of a stream have the same position."""
+    """The joint of each sink wire. Without sub-positions, no two tuples of a stream have the same position."""
     width = order_layout(plan.graph).width
     wires = {layout(plan).sink_wire(sink) for sink in plan.graph.sinks}
     return {wire.index: SinkJoint(strategy_of(plan, wire), width[wire.stream] > 0) for wire in wires}

@@ -1,8 +1,8 @@
-"""A worker: one channel of every stage, as a machine that messages drive.
+"""A worker: one channel of every stage, as a state machine without I/O.
 
-It starts nothing and waits for nothing. Its driver hands it what arrives (`receive`) and, when nothing has, lets it do
-a piece of work (`work`); both return the messages that are to be sent. A process does that in a loop
-(`worker_process.py`), tests do it with many workers at once, in any order.
+The caller passes it each message that arrives (`receive`) and, when there is none, calls `work` to process one unit of
+work; both return the messages to send. A process does that in a loop (`worker_process.py`); tests do it with many
+workers at once, in any order.
 """
 
 from __future__ import annotations
@@ -10,27 +10,39 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from thalweg.engine.core.pe_pool import LivingPEs
+from thalweg.engine.core.pe_pool import PEPool
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_fed, run_source_pe
 from thalweg.engine.local.blocks import Block, blocks_of
 from thalweg.engine.local.buckets import Buckets
 from thalweg.engine.local.channel_stage import AtWork, StageRun, by_channel, run_in_turn
-from thalweg.engine.local.messages import DRIVER, END, Begin, Delivery, Done, Go, Job, Load, Sent, ToWorker, Trouble
+from thalweg.engine.local.messages import (
+    DRIVER,
+    END,
+    Begin,
+    ChannelError,
+    Delivery,
+    Done,
+    Go,
+    Job,
+    Load,
+    Sent,
+    ToWorker,
+)
 from thalweg.runtime.ordering.wires import WiresMerger
 from thalweg.runtime.pe import PE
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 
 class Worker:
-    """`channel`: which one. `at_work` is told which PE runs."""
+    """The worker of one channel. `at_work` is called with the program of the PE that runs."""
 
     def __init__(self, channel: int, at_work: AtWork = lambda program: None) -> None:
         self.channel, self.at_work = channel, at_work
         self.job: Job | None = None
-        self.pes = LivingPEs()
-        self.state: dict[int, Buckets] = {}  # by stage, of the last whole epoch
-        self.written: dict[int, Buckets] = {}  # by the epoch after it, which may have failed elsewhere
-        self.early: list[Delivery] = []  # of an epoch that others have begun
+        self.pes = PEPool()
+        self.state: dict[int, Buckets] = {}  # by stage, after the last complete epoch
+        self.written: dict[int, Buckets] = {}  # by the epoch after that, which may have failed in another worker
+        self.early: list[Delivery] = []  # of an epoch that has begun in other workers only
         self.run: _EpochRun | None = None
 
     def receive(self, message: ToWorker) -> list[Sent]:
@@ -72,19 +84,19 @@ class Worker:
         return self.run is not None and self.run.can_work
 
     def work(self) -> list[Sent]:
-        """One piece of work. What is furthest on its way goes first, a new block last: so little waits anywhere."""
+        """Process one unit of work. Later stages come first and new blocks last, so that few tuples wait in mergers."""
         assert self.run is not None
         return self.run.work()
 
 
 class _EpochRun:
-    """One epoch at one worker."""
+    """One epoch in one worker."""
 
     def __init__(self, worker: Worker, job: Job, begun: Begin) -> None:
         self.worker, self.job, self.begun = worker, job, begun
         self.channel, self.limit = worker.channel, begun.limit
         self.passed = Passed()
-        self.troubles: list[Trouble] = []
+        self.errors: list[ChannelError] = []
         self.blocks: deque[Block] = deque(blocks_of(begun.epoch, begun.rows, self.channel, job.readers))
         if begun.fed and not self.blocks:
             self.blocks.append(Block(0, begun.epoch.base, begun.epoch.base, END))
@@ -103,7 +115,7 @@ class _EpochRun:
         ]
 
     def begin(self) -> list[Sent]:
-        """The others need not wait for this worker's first block."""
+        """Send a pulse, so that other workers need not wait for this worker's first block."""
         if self.unfed:
             return []
         return self._send(1, [], self.blocks[0].first - 1 if self.blocks else END)
@@ -124,8 +136,8 @@ class _EpochRun:
     def _run_stage(self, number: int, stage: StageRun) -> tuple[list[Parcel], int]:
         try:
             return stage.run()
-        except Exception as error:  # it is the driver's to raise, once all others have come to their end
-            self.troubles.append(Trouble((number, self.channel), error))
+        except Exception as error:  # the driver raises it when all workers have finished
+            self.errors.append(ChannelError((number, self.channel), error))
             stage.broken = True
             return [], stage.merger.last
 
@@ -142,14 +154,14 @@ class _EpochRun:
             self.worker.at_work(None)
             return run_in_turn(others, found, self.passed, self.worker.at_work)
         except Exception as error:
-            self.troubles.append(Trouble((0, block.number), error))
+            self.errors.append(ChannelError((0, block.number), error))
             return []
 
     def _pes(self, programs: Sequence[Program]) -> list[PE]:
         return [self.worker.pes.of(program, self.channel) for program in programs]
 
     def _send(self, stage: int, parcels: list[Parcel], pulse: int) -> list[Sent]:
-        """To the channels of the next stage; after the last one, what is left is for the sinks."""
+        """Send to the channels of the next stage or, after the last stage, to the driver, for the sinks."""
         round = self.begun.round
         if stage == len(self.job.programs):
             (frames,) = by_channel([Parcel(0, p.wire, p.content) for p in parcels], 1)
@@ -169,4 +181,4 @@ class _EpochRun:
         self.worker.written = written
         held = {number: stage.merger.most_held for number, stage in enumerate(self.stages, 1)}
         passed = self.passed
-        return Done(self.begun.round, self.channel, written, passed.counts, passed.failures, self.troubles, held)
+        return Done(self.begun.round, self.channel, written, passed.counts, passed.failures, self.errors, held)

@@ -1,4 +1,4 @@
-"""What a worker's process does: hand messages to the worker, let it work when there are none."""
+"""The loop of a worker process: passes messages to the worker, and lets it work when there are none."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from thalweg.engine.local.codec import dumps, loads
 from thalweg.engine.local.messages import DRIVER, Answered, Close, Load, Sent
 from thalweg.engine.local.worker import Worker
 from thalweg.ir.pe_id import PeId
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
-Inbox = Any  # multiprocessing's Queue of bytes: its class is no type
+Inbox = Any  # a multiprocessing queue of bytes: `multiprocessing.Queue` is a function, not a type
 NOWHERE = -1
 
 
@@ -30,13 +30,13 @@ def serve(
     places: MutableSequence[int],
     environment: dict[str, str],
 ) -> None:
-    """`places`: shared with the driver, where each worker says in which PE it is, for the case that it dies there."""
+    """Run a worker. `places`, in memory shared with the driver: the PE that each worker is running, in case it dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to all processes; the driver decides
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # it was started with a mask, which it would hand on
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked in the driver at the start
     threading.Thread(target=_die_with_the_driver, daemon=True).start()
     os.environ.clear()
-    os.environ.update(environment)  # the process that started this one may be older than the driver's
-    pa.set_cpu_count(1)  # the others have cores to use, too
+    os.environ.update(environment)  # the fork server may have an older environment than the driver
+    pa.set_cpu_count(1)  # each worker has one core
     _Shell(channel, inboxes, results, places).run()
     for index, inbox in enumerate(inboxes):
         if index != channel:
@@ -62,7 +62,8 @@ class _Shell:
         self.places[self.channel] = NOWHERE if program is None else self.index[program.id]
 
     def run(self) -> None:
-        """Until the driver closes it. What fails here is no tuple's: it is said, and the driver ends the run."""
+        """Run until the driver sends `Close`. Errors that are not a tuple's failure are sent to the driver, which ends
+        the run."""
         going = True
         while going:
             try:
@@ -96,8 +97,8 @@ class _Shell:
         return data
 
     def _send(self, sent: Sequence[Sent]) -> None:
-        """To other workers by a thread of the queue's: a process that waited for its receiver to read would not read
-        itself. The driver always reads."""
+        """Messages to other workers are sent by the queue's thread: two workers that wait for each other to read would
+        deadlock. The driver always reads."""
         for receiver, message in sent:
             if receiver == DRIVER:
                 self.results.send_bytes(dumps(message))

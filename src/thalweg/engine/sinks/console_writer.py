@@ -1,5 +1,5 @@
-"""The console sink. An epoch's first tuples are stored beside the results, and the driver prints them when the epoch is
-whole: so an epoch that is run again is printed once, and it does not matter in which process the sink was written."""
+"""The console sink. An epoch's first tuples are stored with the results, and the driver prints them when the epoch is
+complete. So an epoch that is run again is printed once, and any process can write the sink."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from thalweg.runtime.frame import Frame
 
 
 class ConsoleSink:
-    """Small files of what to print, each of which lives until it was printed."""
+    """Stores the text of each epoch in a small file, which is deleted when it was printed."""
 
     def __init__(
         self, folder: Path, name: str, tuple_type: TupleType, limit: int | None, *, live: bool, key: tuple[str, ...]
     ) -> None:
         self.folder, self.name, self.limit, self.names = folder, name, limit, tuple_type.names
         self.live, self.key = live, key
-        self.shown = LiveRows(name, tuple_type, key, limit)  # used only by the driver, when it shows
+        self.shown = LiveRows(name, tuple_type, key, limit)  # used only by the driver, for live tables
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """What a killed run did not print any more is not printed now: its epochs may be long past."""
+        """Drop what a killed run did not print: its epochs may be long past."""
         for file in self.folder.glob("epoch-*.json"):
             file.unlink()
 
@@ -66,7 +66,7 @@ class ConsoleSink:
         return document
 
     def show_live(self, epoch: int, display: Display) -> None:
-        """The table with what this epoch brought."""
+        """Show the table, updated with this epoch."""
         document = self._document(epoch)
         if document is not None:
             self.shown.add(document["tuples"], document["last"])

@@ -17,11 +17,11 @@ from thalweg.ir.types import DECIMAL, FLOAT, INT, AttributeType, TupleType
 
 Row = Sequence[str]
 
-KEPT_KEYS = 10_000  # nobody looks at more, and a run of months may see any number
+KEPT_KEYS = 10_000  # more would not be read, and the number of keys is unbounded
 
 
 class LiveRows:
-    """What a table shows, over the epochs of one start."""
+    """The rows of a table, over the epochs of one start."""
 
     def __init__(self, name: str, tuple_type: TupleType, key: tuple[str, ...], limit: int | None) -> None:
         self.name, self.names, self.limit = name, tuple_type.names, limit
@@ -30,17 +30,17 @@ class LiveRows:
         self.rows: list[Row] = []
         self.by_key: dict[tuple[str, ...], Row] = {}
         self.kept = max(limit or 0, KEPT_KEYS)
-        self.over = ""  # said where there were more keys than are kept
+        self.over = ""  # a prefix for counts if there were more keys than are kept
 
     def add(self, tuples: int, last: Sequence[Row]) -> None:
-        """An epoch: how many tuples, and the last ones, or the last of each of its keys."""
+        """Add an epoch: its number of tuples, and its last tuples, or the last tuple of each key."""
         self.tuples += tuples
         if not self.key:
             self.rows = [*self.rows, *last][-(self.limit or len(self.rows) + len(last)) :]
             return
         self.by_key.update((self._key(row), row) for row in last)
         rows = sorted(self.by_key.values(), key=lambda row: [_order(row[i], kind) for i, kind in self.key])
-        self.rows = rows[: self.kept]  # the first ones, so that what is shown is right
+        self.rows = rows[: self.kept]  # the first rows, so that the rows shown are correct
         for row in rows[self.kept :]:
             self.over = "over "
             del self.by_key[self._key(row)]
@@ -61,7 +61,7 @@ class LiveRows:
 
 
 def _order(text: str, kind: AttributeType) -> tuple[int, Decimal, str]:
-    """Numbers by value, everything else by its text; what is missing, and NaN, at the end."""
+    """Sort numbers by value, everything else by its text; NaN and None come last."""
     if kind.required not in (INT, FLOAT, DECIMAL):
         return 0, Decimal(0), text
     if text == "None":
@@ -77,7 +77,7 @@ class Display(Protocol):
 
 
 class Tables:
-    """The tables of all sinks, one below the other, for whoever has the terminal."""
+    """Collects the tables of all sinks, for a caller that controls the terminal."""
 
     def __init__(self) -> None:
         self.shown: dict[str, RenderableType] = {}
@@ -87,7 +87,7 @@ class Tables:
 
 
 class LiveTables(Tables):
-    """The same with a terminal of their own."""
+    """Prints the tables of all sinks on a terminal, one below the other."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class LiveTables(Tables):
 
 @contextmanager
 def live_display(wanted: bool, given: Display | None, out: TextIO) -> Iterator[Display | None]:
-    """Where to show live tables: where the caller says, else on the terminal, if there is one."""
+    """Where to show live tables: on the display given by the caller, or else on the terminal, if there is one."""
     terminal = Terminal(file=out)
     if given is not None or not wanted or not terminal.is_terminal:
         yield given

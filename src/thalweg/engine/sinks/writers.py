@@ -1,4 +1,4 @@
-"""Sinks: written once per epoch, idempotent by the epoch's number."""
+"""Writers of sinks: called once per epoch, idempotent by the epoch's number."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _DONE = "_SUCCESS"
 
 
 class SinkWriter(Protocol):
-    """What an engine asks of a sink. One is made for each epoch, wherever it is written: it remembers nothing."""
+    """The interface of a sink for the engines. It has no memory: one may be created for each epoch, in any process."""
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """Before the first epoch of a start: make sure that nobody else's output is in the way."""
+        """Called before the first epoch of a start: make sure that there is no output of other runs."""
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
-        """The epoch's tuples; how many there were. Called again for an epoch that is run again; if it raises, the
-        epoch is not committed."""
+        """Write the epoch's tuples and return their number. Called again for an epoch that is run again; if it raises,
+        the epoch is not committed."""
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """In the driver, once the epoch is whole: what the user should see of it."""
+        """Called in the driver when the epoch is complete: print its output, if there is any to print."""
 
 
 class FileSink:
-    """One file per epoch, whole or not at all. An epoch that is run again leaves the file that it wrote before."""
+    """One file per epoch, written atomically. An epoch that is run again leaves its unchanged file alone."""
 
     def __init__(self, folder: Path, format: str, tuple_type: TupleType) -> None:
         self.folder, self.format, self.tuple_type = folder, format, tuple_type
@@ -54,7 +54,7 @@ class FileSink:
         return pa.field(name, pa.string() if text else arrow_type(kind))
 
     def claim(self, run: str, *, overwrite: bool) -> None:
-        """Make sure that the folder holds no other run's output."""
+        """Make sure that the folder contains no other run's output."""
         owner = self.folder / OWNER_FILE
         if owner.exists() and json.loads(owner.read_bytes())["run"] == run:
             remove_leftovers(self.folder)
@@ -66,7 +66,7 @@ class FileSink:
             raise CheckpointError(
                 f"the sink's folder {self.folder} is not empty",
                 found=", ".join(p.name for p in strangers[:3]),
-                hint="name another folder, or --overwrite to delete the output of an earlier run (and nothing else)",
+                hint="use a different folder, or --overwrite to delete the output of an earlier run (and nothing else)",
             )
         for path in ours:
             path.unlink()
@@ -77,7 +77,7 @@ class FileSink:
         return self.folder / f"epoch-{epoch:010d}{SUFFIXES[self.format][0]}"
 
     def write(self, epoch: int, frame: Frame | None, *, final: bool) -> int:
-        """The epoch's tuples; how many there were."""
+        """Write the epoch's tuples and return their number."""
         if frame is not None:
             self._put(self._file(epoch), self._encode(frame))
         if final:
@@ -85,12 +85,12 @@ class FileSink:
         return 0 if frame is None else len(frame)
 
     def _put(self, file: Path, data: bytes) -> None:
-        """Whoever reads these files knows each by its time of change too: one that says just this stays as it is."""
+        """Write a file unless it has this content: readers identify files by their modification time, too."""
         if not (file.exists() and file.read_bytes() == data):
             write_atomically(file, data, named=True)
 
     def show(self, epoch: int, out: TextIO) -> None:
-        """Files are looked at where they are."""
+        """Nothing is printed: the output is the files."""
 
     def _encode(self, frame: Frame) -> bytes:
         if self.format == "jsonl":
@@ -104,7 +104,7 @@ class FileSink:
                     f"attribute {name} does not fit into the files of {self.folder}",
                     expected=misfit.expected,
                     found=misfit.found,
-                    hint="round it, or give it another type, in a .map() before the sink",
+                    hint="round it, or give it a different type, in a .map() before the sink",
                 ) from None
         return _encode(pa.Table.from_arrays(arrays, schema=self.schema), self.format)
 
@@ -123,7 +123,7 @@ class FileSink:
 
 
 class CollectSink(FileSink):
-    """Keeps the tuples exactly for the caller: a file's types would lose digits of Decimals and zones of datetimes."""
+    """Keeps the tuples without loss: a file's types would lose digits of Decimals and time zones of datetimes."""
 
     def _field(self, name: str, kind: AttributeType) -> pa.Field:
         return pa.field(name, pa.binary(), metadata=STORED) if kind.boxed else super()._field(name, kind)
@@ -140,17 +140,17 @@ def _encode(table: pa.Table, format: str) -> bytes:
     elif format == "csv":
         pyarrow.csv.write_csv(table, out)
     else:
-        # By default numbers get a dictionary too, which for floats is seven times the work and a larger file.
+        # By default numbers get a dictionary, too; for floats that takes seven times as long and makes a larger file.
         pq.write_table(table, out, use_dictionary=[f.name for f in table.schema if f.type == pa.string()])
     return out.getvalue()
 
 
-# Writes rows through a format of Spark's, with its options. Only the Spark engine can.
+# Writes rows in a Spark format, with its options. Only the Spark engine has one.
 WriteRows = Callable[[pa.Table, str, Mapping[str, str]], None]
 
 
 def make_sinks(graph: LogicalGraph, results: Path, write_rows: WriteRows | None = None) -> dict[str, SinkWriter]:
-    """The writer of each sink; `results` is the part of the checkpoint for what the driver gives to the user."""
+    """The writer of each sink; `results` is the checkpoint's folder for output that the driver returns or prints."""
     return {
         sink.name: sink.endpoint.writer(SinkSite(sink, graph.type_of(sink.inputs[0]), results.parent, write_rows))
         for sink in graph.sinks
@@ -164,7 +164,7 @@ def write_epoch(
 
 
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The tuples that a collect sink kept, their values as columns carry them."""
+    """The tuples of a collect sink, with the values of their columns' representation."""
     columns = [
         to_list(from_stored(column.combine_chunks())) if (field.metadata or {}) == STORED else column.to_pylist()
         for field, column in zip(table.schema, table.columns, strict=True)

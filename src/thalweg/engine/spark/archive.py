@@ -18,7 +18,7 @@ from pyspark import SparkContext
 from thalweg.engine.spark.java import find_java
 from thalweg.engine.spark.spark_home import lean_folder
 
-_UNSAID = "-Xlog:cds*=off -XX:+IgnoreUnrecognizedVMOptions"  # no warnings about a file that does not match
+_QUIET = "-Xlog:cds*=off -XX:+IgnoreUnrecognizedVMOptions"  # no warnings about a file that does not match
 _PATIENCE_S = 300
 
 
@@ -31,7 +31,7 @@ def archive_file() -> Path | None:
 def mapping_options() -> str:
     """The JVM options for a start with the archive, if it exists."""
     file = archive_file()
-    return f"-XX:SharedArchiveFile={file} {_UNSAID}" if file is not None and file.exists() else ""
+    return f"-XX:SharedArchiveFile={file} {_QUIET}" if file is not None and file.exists() else ""
 
 
 @contextmanager
@@ -42,8 +42,8 @@ def archiving(file: Path) -> Iterator[str]:
     """
     partial = file.with_suffix(f".{os.getpid()}")
     try:
-        yield f"-XX:ArchiveClassesAtExit={partial} {_UNSAID}"
-        if _ended_well() and partial.exists():
+        yield f"-XX:ArchiveClassesAtExit={partial} {_QUIET}"
+        if _exited_normally() and partial.exists():
             with partial.open("rb") as written:
                 os.fsync(written.fileno())
             for older in file.parent.glob("*.jsa"):
@@ -53,7 +53,7 @@ def archiving(file: Path) -> Iterator[str]:
         partial.unlink(missing_ok=True)
 
 
-def _ended_well() -> bool:
+def _exited_normally() -> bool:
     """End the JVM, which pyspark would keep running as long as this process; return whether it exited normally."""
     gateway = SparkContext._gateway
     assert gateway is not None

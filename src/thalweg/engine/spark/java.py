@@ -41,8 +41,8 @@ def find_java() -> Java | None:
 
 @cache
 def _version(command: str) -> str:
-    said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "([^"]+)"', said)
+    output = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "([^"]+)"', output)
     return version.group(1) if version else "of unknown version"
 
 

@@ -26,7 +26,7 @@ _AGAIN = "with --checkpoint no data is lost: run the same command to resume"
 
 
 @contextmanager
-def jvm_deaths_said() -> Iterator[None]:
+def report_jvm_death() -> Iterator[None]:
     """Replace any exception in the block that is caused by the death of the JVM with an error that reports it."""
     try:
         yield
@@ -44,7 +44,7 @@ def jvm_deaths_said() -> Iterator[None]:
         ) from error
 
 
-def let_us_say_it(spark: SparkSession) -> None:
+def silence_py4j(spark: SparkSession) -> None:
     """Suppress the tracebacks that threads of py4j and pyspark print, without a cause, when the JVM is gone."""
     logging.getLogger().addFilter(_is_not_py4j)
     server = getattr(spark.sparkContext, "_accumulatorServer", None)

@@ -28,7 +28,7 @@ from thalweg.ir.endpoints import FedBySpark
 from thalweg.ir.operators import Source
 
 _ROOM_POLL_S, _TRIGGER = 0.02, "200 milliseconds"
-_IDLE_SAID = "spark.sql.streaming.noDataProgressEventInterval"
+_IDLE_INTERVAL = "spark.sql.streaming.noDataProgressEventInterval"
 _setting = threading.Lock()
 
 
@@ -66,7 +66,7 @@ class RowFeeder:
 
     def _begin(self, rows: DataFrame, writer: DataStreamWriter) -> StreamingQuery:
         self._batches = 0
-        with _idleness_said(rows.sparkSession):
+        with _idle_reports(rows.sparkSession):
             return writer.start()
 
     def _begin_again(self, rows: DataFrame, writer: DataStreamWriter) -> StreamingQuery:
@@ -184,18 +184,18 @@ class RowFeeder:
 
 
 @contextmanager
-def _idleness_said(session: SparkSession) -> Iterator[None]:
+def _idle_reports(session: SparkSession) -> Iterator[None]:
     """Make queries that are started in the block report immediately that they found no data.
 
     The setting is restored afterwards because the session may be the user's.
     """
     with _setting:
-        before = session.conf.get(_IDLE_SAID, None)
-        session.conf.set(_IDLE_SAID, "0")
+        before = session.conf.get(_IDLE_INTERVAL, None)
+        session.conf.set(_IDLE_INTERVAL, "0")
         try:
             yield
         finally:
-            session.conf.unset(_IDLE_SAID) if before is None else session.conf.set(_IDLE_SAID, before)
+            session.conf.unset(_IDLE_INTERVAL) if before is None else session.conf.set(_IDLE_INTERVAL, before)
 
 
 @contextmanager

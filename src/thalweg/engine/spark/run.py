@@ -156,7 +156,7 @@ class _Query:
 
     def _until_it_ends(self) -> Generator[EpochReport, None, None]:
         checkpoint, stop = self.run.checkpoint, self.options.stop
-        active, settled = True, False
+        active, idle = True, False
         while active:
             time.sleep(_POLL_S)
             self.check_feeders()
@@ -166,7 +166,7 @@ class _Query:
                 checkpoint.ask_to_stop()
                 if self.endless:
                     self.query.processAllAvailable()  # until Spark has committed the epoch in progress
-                    settled = True
+                    idle = True
             active = self.query.isActive  # read before the reports: when the query has ended, the last one exists
             for report in _reports(self.query, self.run, self.number, complete=active):
                 yield report
@@ -175,16 +175,16 @@ class _Query:
             if active and self.final:
                 self.query.processAllAvailable()  # until Spark has committed it, too; nothing follows it
                 return
-            if settled:
+            if idle:
                 return
         self.query.awaitTermination()
 
 
 def _reports(query: StreamingQuery, run: Opened, number: int, *, complete: bool) -> Iterator[EpochReport]:
     """The reports from this epoch on, each with Spark's progress. `complete`: omit those that still lack it."""
-    spoken = ProgressReader(query)
+    progress_reader = ProgressReader(query)
     for report in run.checkpoint.reports(number):
-        known, progress = spoken.get(report.epoch - run.manifest.first_epoch)
+        known, progress = progress_reader.get(report.epoch - run.manifest.first_epoch)
         if complete and not known:
             return
         if progress is not None:

@@ -18,7 +18,7 @@ from thalweg.engine.core.user_modules import register_modules
 from thalweg.engine.spark.archive import mapping_options
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.jvm_output import quiet
-from thalweg.engine.spark.process_deaths import jvm_deaths_said, let_us_say_it, stop
+from thalweg.engine.spark.process_deaths import report_jvm_death, silence_py4j, stop
 from thalweg.engine.spark.settings import refusals
 from thalweg.engine.spark.spark_home import lean_home
 
@@ -83,7 +83,7 @@ def spark_session(
     running = given or _running()
     spark = running or _start(master or LOCAL, conf, brief=brief)
     try:
-        with jvm_deaths_said():
+        with report_jvm_death():
             yield query_session(spark, conf, channels)
     finally:
         if running is None:
@@ -128,7 +128,7 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
         lean_home() if is_local(master) else nullcontext(),
     ):
         spark = builder.getOrCreate()
-    let_us_say_it(spark)
+    silence_py4j(spark)
     return spark
 
 
@@ -141,8 +141,8 @@ def _java_options(master: str, own: str, *, brief: bool) -> str:
 
 def _python(master: str, conf: Mapping[str, str]) -> str:
     """The workers' interpreter. Without this setting they would run the first `python3` on the PATH."""
-    said = None if is_local(master) else os.environ.get("PYSPARK_PYTHON")
-    return conf.get("spark.pyspark.python") or said or sys.executable
+    configured = None if is_local(master) else os.environ.get("PYSPARK_PYTHON")
+    return conf.get("spark.pyspark.python") or configured or sys.executable
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import CheckpointError, ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.runtime.frame import Frame
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 FORMAT = "thalweg"
 _POLL_S = 0.1

@@ -14,12 +14,12 @@ from pyspark.sql.types import BinaryType, IntegerType, StructType
 
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.engine.spark.wire import PULSE, SCHEMA, EpochPulse, Row, batch, error_row, parcel_rows, passed_rows
-from thalweg.engine.spark.worker_notes import AtWork, NoteFolder
+from thalweg.engine.spark.worker_notes import NoteFolder, TaskNote
 from thalweg.engine.spark.worker_pes import pes_of
 from thalweg.engine.storage.seed import Seed
 from thalweg.errors import ThalwegError
 from thalweg.runtime.pe_counts import Spent
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 # As types: a schema string is sent to the JVM to be parsed, four times for each task and epoch.
 _BUCKET = StructType().add("bucket", IntegerType())
@@ -99,7 +99,7 @@ def stateless(
         for row in passed_rows(passed, labels[0]):
             yield batch(row)
 
-    def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent, note: AtWork) -> Iterator[Row]:
+    def rows_of(batches: Iterable[pa.RecordBatch], passed: Passed, spent: Spent, note: TaskNote) -> Iterator[Row]:
         pes = pes_of(notes.folder)
         for arrived in batches:
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):

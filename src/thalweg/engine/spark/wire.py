@@ -13,7 +13,7 @@ from thalweg.engine.core.stage_programs import Parcel, Passed
 from thalweg.engine.storage.error_documents import from_document, to_document
 from thalweg.errors import ThalwegError
 from thalweg.runtime.pe_counts import Counts, Spent
-from thalweg.runtime.program import Failure
+from thalweg.runtime.pe_program import Failure
 
 SCHEMA = "channel int, stream int, frame binary"
 ARROW_SCHEMA = pa.schema([("channel", pa.int32()), ("stream", pa.int32()), ("frame", pa.binary())])

@@ -21,7 +21,7 @@ from typing import TypeVar
 from pyspark import TaskContext
 
 from thalweg.ir.pe_id import PeId
-from thalweg.runtime.program import Program
+from thalweg.runtime.pe_program import Program
 
 T = TypeVar("T")
 _RUNNING, _WAITING = b"r", b"w"
@@ -38,7 +38,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
+class TaskNote:
     """The note of a running task."""
 
     descriptor: int
@@ -68,7 +68,7 @@ class NoteFolder:
         return NoteFolder(str(Path(checkpoint) / "working"))
 
     @contextmanager
-    def note(self, program: Program) -> Iterator[AtWork]:
+    def note(self, program: Program) -> Iterator[TaskNote]:
         """Keep a note of this task while the block runs."""
         context = TaskContext.get()
         assert context is not None
@@ -78,7 +78,7 @@ class NoteFolder:
         descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         try:
             os.write(descriptor, _WAITING + json.dumps(asdict(note)).encode())
-            yield AtWork(descriptor)
+            yield TaskNote(descriptor)
         finally:
             os.close(descriptor)
             file.unlink(missing_ok=True)

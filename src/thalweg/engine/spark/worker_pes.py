@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from thalweg.engine.core.pe_pool import LivingPEs
+from thalweg.engine.core.pe_pool import PEPool
 
 _MOST = 8  # runs whose PEs are kept
 
-_runs: OrderedDict[str, LivingPEs] = OrderedDict()
+_runs: OrderedDict[str, PEPool] = OrderedDict()
 
 
-def pes_of(run: str) -> LivingPEs:
+def pes_of(run: str) -> PEPool:
     """The PEs of a run, identified by a folder of its checkpoint. Spark does not notify a worker of the end of a query,
     so the least recently used run is closed when there are too many."""
     if run not in _runs:
-        _runs[run] = LivingPEs()
+        _runs[run] = PEPool()
     _runs.move_to_end(run)
     while len(_runs) > _MOST:
         _, oldest = _runs.popitem(last=False)

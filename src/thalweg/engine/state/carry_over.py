@@ -1,6 +1,6 @@
-"""What a migration carries over beside the state: the input log, spools, results, feedback, reports.
+"""What a migration carries over in addition to the state: the input log, spools, results, feedback, reports.
 
-Files that are never changed once they have their name are linked where that is possible; all else is copied.
+Files that never change after they were renamed into place are linked if possible; everything else is copied.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from thalweg.engine.storage.log import Chunk, Epoch
 from thalweg.engine.storage.small_files import is_leftover
 
 _LINKED = ("spool", "results")
-# The engine's own part is in the seed; the rest is made anew.
+# The engine's own part is in the seed; the rest is created again.
 _LEFT = ("spark", "local", "seed", "log", "progress", "feedback", "lock", "manifest.json", "failure.json")
 
 
 def carry_over(source: Checkpoint, target: Checkpoint, epochs: Sequence[Epoch], done: int) -> None:
-    """All that the new checkpoint needs of the old one, of which `done` epochs are committed."""
+    """Copy or link what the new checkpoint needs of the old one, which has committed `done` epochs."""
     for path in sorted(source.folder.iterdir()):
         if path.name not in _LEFT and not is_leftover(path):
             _carry(path, target.folder / path.name, linked=path.name in _LINKED)
@@ -35,7 +35,7 @@ def carry_over(source: Checkpoint, target: Checkpoint, epochs: Sequence[Epoch], 
 
 
 def _moved(epoch: Epoch, source: Checkpoint, target: Checkpoint) -> Epoch:
-    """The entry, with the spools' files where they are now."""
+    """The log entry, with the new paths of the spools' files."""
     return replace(epoch, chunks=tuple(_in_spool(chunk, source, target) for chunk in epoch.chunks))
 
 
@@ -56,10 +56,10 @@ def _carry(path: Path, to: Path, *, linked: bool) -> None:
     if linked:
         try:
             os.link(path, to)
-        except OSError:  # another file system, or one without links
+        except OSError:  # a different file system, or one without links
             pass
         else:
             return
-    shutil.copy2(path, to)  # with its time, which the log knows
+    shutil.copy2(path, to)  # with its modification time, which is in the log
     with to.open("rb") as copied:
         os.fsync(copied.fileno())

@@ -1,4 +1,4 @@
-"""Look into a checkpoint: what was run, how far, and what is remembered. Takes no lock and changes nothing."""
+"""Inspection of a checkpoint: what was run, how far, and its state. Takes no lock and changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg.runtime.describe_bucket import KeyEntry
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """All that is remembered of one operator."""
+    """All stored state of one operator."""
 
     name: str
     meaning: str
@@ -26,7 +26,7 @@ class OperatorState:
 
     @property
     def keys(self) -> int | None:
-        """None where some of the state has a form that this version does not know."""
+        """The number of keys. None if some of the state has a form that this version does not know."""
         counts = [stored.part.keys() for stored in self.parts]
         return None if None in counts else sum(count or 0 for count in counts)
 
@@ -35,7 +35,7 @@ class OperatorState:
         return sum(stored.part.size for stored in self.parts)
 
     def entries(self, wanted: tuple[str, ...] = ()) -> Iterator[KeyEntry]:
-        """Keys and values, bucket after bucket; `wanted`: only the key that prints as these texts."""
+        """Keys and values, bucket by bucket. `wanted`: only the key whose values print as these texts."""
         for stored in self.parts:
             for entry in stored.part.entries(self.key):
                 if not wanted or tuple(map(str, entry.key)) == wanted:
@@ -44,7 +44,7 @@ class OperatorState:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A checkpoint, in words and numbers."""
+    """The contents of a checkpoint."""
 
     folder: Path
     manifest: Manifest
@@ -69,7 +69,7 @@ class Inspection:
 def read_manifest(folder: Path) -> Manifest:
     file = folder / "manifest.json"
     if not file.is_file():
-        raise CheckpointError(f"{folder} is no checkpoint of Thalweg", expected="a folder with manifest.json")
+        raise CheckpointError(f"{folder} is not a Thalweg checkpoint", expected="a folder with manifest.json")
     return Manifest.from_json(file.read_bytes())
 
 
@@ -96,7 +96,7 @@ def inspect_checkpoint(folder: Path) -> Inspection:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON, which has no NaN, no bytes and no objects."""
+    """A value that JSON can represent, which has no NaN, bytes or objects."""
     if isinstance(value, bool | int | str | None):
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""Migration: the state of a checkpoint in other buckets, in a new checkpoint that goes on where the old one stands.
+"""Migration: moves the state of a checkpoint into different buckets of a new checkpoint, which resumes the run.
 
-Epochs that were committed are not run again; one that was only logged is run in the new checkpoint, from the same log.
-The run keeps its name, its positions and its epochs' numbers, so that sinks see one run.
+Committed epochs are not run again; an epoch that was only logged is run in the new checkpoint, from the same log entry.
+The run keeps its id, positions and epoch numbers, so that sinks see one run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from thalweg.engine.state.inspect_checkpoint import read_manifest
 from thalweg.engine.state.stored_state import StoredState, stored_state
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import Manifest
-from thalweg.engine.storage.migration_marks import MIGRATED, Move, begin, finish, read_move, refuse_moved
-from thalweg.engine.storage.migration_marks import MIGRATING as MARK
+from thalweg.engine.storage.migration_marks import MIGRATED, MIGRATING, Move, begin, finish, read_move, refuse_moved
 from thalweg.engine.storage.small_files import is_leftover, remove_all, write_atomically
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, UsageError, did_you_mean
 from thalweg.ir.bucket_tables import plain_table, table_text
+from thalweg.ir.plan_options import OPEN, Degree
 from thalweg.optimize.balance import BALANCED_BUCKETS_PER_CHANNEL, lighter_table
-from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL
+from thalweg.optimize.choose_degrees import BUCKETS_PER_CHANNEL, enough_buckets
 from thalweg.optimize.request import PlanRequest
 from thalweg.runtime.describe_bucket import OperatorPart
 from thalweg.runtime.rebucket import rebucket
@@ -33,22 +33,8 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What is to be another; None: as it was, or what follows from the rest."""
-
-    degree: int | Mapping[str, int] | None = None
-    buckets: int | None = None
-    engine: str | None = None
-    balance: bool = False  # spread the stored keys evenly
-
-    def __post_init__(self) -> None:
-        # The options of a run, and what is wrong there is wrong here.
-        PlanRequest(degree=1 if self.degree is None else self.degree, buckets=self.buckets, balance=self.balance)
-
-
-@dataclass(frozen=True, slots=True)
 class MovedState:
-    """What was moved of one operator."""
+    """The state of one operator that was moved."""
 
     name: str
     keys: int
@@ -59,19 +45,24 @@ class MovedState:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What was done. Of each pair the first is the old checkpoint's."""
+    """The result of a migration. The first of each pair belongs to the old checkpoint."""
 
     folders: tuple[Path, Path]
     manifests: tuple[Manifest, Manifest]
-    epochs: int  # done, and not to be done again
+    epochs: int  # committed, so not run again
     logged: int
     operators: tuple[MovedState, ...]
 
 
-def migrate(old: Path, new: Path, change: Change, say: Say = lambda what: None) -> Migration:
-    """Make the new checkpoint; the old one is marked when that is whole."""
+def migrate(
+    old: Path, new: Path, request: PlanRequest, *, engine: str | None = None, say: Say = lambda what: None
+) -> Migration:
+    """Create the new checkpoint; when it is complete, the old one is marked as migrated.
+
+    What the request leaves open, and an engine that is None, stay as they are."""
+    _check_request(request)
     manifest = read_manifest(old)
-    wanted = changed(manifest, change)
+    wanted = changed(manifest, request, engine)
     source, target = Checkpoint(old), Checkpoint(new)
     _check_apart(source.folder, target.folder)
     with _locked(source):
@@ -80,7 +71,7 @@ def migrate(old: Path, new: Path, change: Change, say: Say = lambda what: None) 
         with _locked(target):
             move = Move(uuid.uuid4().hex, manifest.run, str(source.folder), str(target.folder))
             _clear(target.folder, move)
-            return _move(move, (source, target), (manifest, wanted), say, balance=change.balance)
+            return _move(move, (source, target), (manifest, wanted), say, balance=request.balance)
 
 
 def _move(
@@ -112,29 +103,32 @@ def _move(
     return Migration((source.folder, target.folder), (manifest, wanted), state.epochs, len(epochs), moved)
 
 
-def changed(manifest: Manifest, change: Change) -> Manifest:
-    """The new checkpoint's manifest. Its stages are open: state is found by operator, so any fusion can take it."""
-    engine = change.engine or manifest.engine
-    degrees = _degrees(manifest, change)
+def _check_request(request: PlanRequest) -> None:
+    """A migration needs no application: the next start chooses what only a graph can decide."""
+    kept = replace(PlanRequest(), degree=request.degree, buckets=request.buckets, balance=request.balance)
+    if request != kept or request.degree == OPEN:
+        raise UsageError("a migration only changes degree, buckets and balance", expected="no other options of a plan")
+
+
+def changed(manifest: Manifest, request: PlanRequest, engine: str | None = None) -> Manifest:
+    """The new checkpoint's manifest. Its stages are not set: state is stored by operator, so any fusion can read it."""
+    engine = engine or manifest.engine
+    degrees = _degrees(manifest, request.degree)
     channels = max(degrees.values(), default=1)
-    if change.degree is None:
+    if request.degree is None:
         channels = manifest.channels
-    elif isinstance(change.degree, int):
-        channels = max(channels, change.degree)  # sources may be read in so many
-    same = degrees == dict(manifest.degrees) and not change.balance
-    per_channel = BALANCED_BUCKETS_PER_CHANNEL if change.balance else BUCKETS_PER_CHANNEL
-    buckets = change.buckets or (manifest.buckets if same else per_channel * channels)
-    if buckets < channels:
-        raise CheckpointError(
-            "a channel needs a bucket of its own", expected=f"{channels} buckets or more", found=str(buckets)
-        )
+    elif isinstance(request.degree, int):
+        channels = max(channels, request.degree)  # sources may be read in that many channels
+    same = degrees == dict(manifest.degrees) and channels == manifest.channels and not request.balance
+    per_channel = BALANCED_BUCKETS_PER_CHANNEL if request.balance else BUCKETS_PER_CHANNEL
+    buckets = enough_buckets(request.buckets or (manifest.buckets if same else None), per_channel, channels)
     return replace(
         manifest,
         engine=engine,
         channels=channels,
         buckets=buckets,
         degrees=degrees,
-        routes={},  # whoever was routed by a part of its key is routed by all of it now
+        routes={},  # state that was routed by a part of its key is now routed by all of it
         labels=balanced_labels(channels) if engine == "spark" else (),
         stages=None,
         plan="",
@@ -146,13 +140,21 @@ def changed(manifest: Manifest, change: Change) -> Manifest:
     )
 
 
-def _degrees(manifest: Manifest, change: Change) -> dict[str, int]:
-    """As `choose_degrees` has it: an operator without a key has one state for all tuples, and so one channel."""
-    if change.degree is None:
+def _degrees(manifest: Manifest, degree: Degree | None) -> dict[str, int]:
+    """As in `choose_degrees`: an operator without a key has one state for all tuples, and therefore one channel."""
+    if degree is None:
         return dict(manifest.degrees)
-    if not isinstance(change.degree, int):
-        return {name: change.degree[name] if manifest.keys[name] else 1 for name in manifest.degrees}
-    return {name: change.degree if manifest.keys[name] else 1 for name in manifest.degrees}
+    if isinstance(degree, Mapping):
+        if unknown := [name for name in degree if name not in manifest.degrees]:
+            raise CheckpointError(
+                f"the checkpoint has no state of {unknown[0]}",
+                expected=", ".join(manifest.degrees),
+                hint=did_you_mean(unknown[0], manifest.degrees),
+            )
+        old = manifest.degrees
+        return {name: degree.get(name, old[name]) if manifest.keys[name] else 1 for name in old}
+    assert isinstance(degree, int)
+    return {name: degree if manifest.keys[name] else 1 for name in manifest.degrees}
 
 
 Contents = dict[str, dict[int, bytes]]  # by operator: its part of each new bucket
@@ -168,8 +170,8 @@ def rebucketed(state: StoredState, wanted: Manifest, say: Say = lambda what: Non
 
 
 def balanced(wanted: Manifest, contents: Contents) -> Manifest:
-    """The manifest with tables that spread the stored keys. Operators with the same key and degree get the same: there
-    is no graph here to say which of them could share a PE."""
+    """The manifest with tables that spread the stored keys. Operators with the same key and degree get the same table,
+    because without a graph it is unknown which of them could share a PE."""
     tables: dict[str, str] = {}
     keyed = [name for name, degree in wanted.degrees.items() if wanted.keys[name] and degree > 1]
     groups = {name: (tuple(wanted.keys[name].items()), wanted.degrees[name]) for name in keyed}
@@ -187,7 +189,7 @@ def balanced(wanted: Manifest, contents: Contents) -> Manifest:
 def moved_parts(
     state: StoredState, contents: Contents, manifest: Manifest, wanted: Manifest
 ) -> tuple[Parts, tuple[MovedState, ...]]:
-    """The parts of all operators by their new channel and bucket: where the new manifest routes their keys."""
+    """The parts of all operators by the channel and bucket to which the new manifest routes their keys."""
     found: Parts = {}
     moved: list[MovedState] = []
     tables = wanted.tables()
@@ -200,14 +202,14 @@ def moved_parts(
             keys += OperatorPart(name, data).keys() or 0
         before = sum(part.keys() or 0 for part in parts)
         if keys != before:
-            raise CheckpointError("keys were lost on the way", operator=name, expected=str(before), found=str(keys))
+            raise CheckpointError("the migration lost keys", operator=name, expected=str(before), found=str(keys))
         size = sum(part.size for part in parts)
         moved.append(MovedState(name, keys, size, (manifest.degrees[name], degree), bool(manifest.keys[name])))
     return found, tuple(moved)
 
 
 def agreed_times(state: StoredState, manifest: Manifest) -> dict[str, int]:
-    """The event time at each operator. Every mark reached all of its channels, so they agree."""
+    """The event time of each operator. Every mark reached all of its channels, so they must agree."""
     agreed: dict[str, int] = {}
     for name, by_channel in state.times.items():
         times = {by_channel.get(channel) for channel in range(manifest.degrees[name])}
@@ -233,7 +235,7 @@ def _locked(checkpoint: Checkpoint) -> Iterator[None]:
 def _check_apart(old: Path, new: Path) -> None:
     if new == old or new in old.parents or old in new.parents:
         raise CheckpointError(
-            "the new checkpoint must be a folder of its own", expected=f"a folder beside {old}", found=str(new)
+            "the new checkpoint must be in a separate folder", expected=f"a folder next to {old}", found=str(new)
         )
 
 
@@ -244,21 +246,21 @@ def _refuse_ended(source: Checkpoint) -> None:
 
 def _ended(folder: Path) -> CheckpointError:
     return CheckpointError(
-        f"the run of {folder} has ended: its windows were closed, and nothing can go on from its state",
-        hint="only a run that was paused (--follow, Ctrl-C) or stopped in its middle can be migrated",
+        f"the run of {folder} has ended: its windows were closed, so its state cannot be resumed",
+        hint="only a run that was paused (--follow, Ctrl-C) or stopped early can be migrated",
     )
 
 
 def _clear(folder: Path, move: Move) -> None:
-    """An empty folder, or what is left of a migration of the same run that was killed: that is removed."""
+    """Make sure that the folder is empty; remove what a killed migration of the same run has left."""
     strangers = sorted(p for p in folder.iterdir() if p.name != "lock" and not is_leftover(p))
     if not strangers:
         return
-    half = read_move(folder / MARK)
+    half = read_move(folder / MIGRATING)
     if half is None or half.run != move.run or read_move(Path(half.old) / MIGRATED) == half:
         raise CheckpointError(
             f"the folder {folder} is not empty",
             expected="a new or an empty folder",
             found=", ".join(p.name for p in strangers[:5]),
         )
-    remove_all(p for p in strangers if p.name != MARK)
+    remove_all(p for p in strangers if p.name != MIGRATING)

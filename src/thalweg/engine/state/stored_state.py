@@ -1,4 +1,4 @@
-"""What a checkpoint remembers, whichever engine wrote it, as of its last committed epoch."""
+"""The state in a checkpoint after its last committed epoch, in a form that does not depend on the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Bucket = tuple[int, int, bytes]  # channel, bucket, data
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part of a bucket, and where it lies."""
+    """An operator's part of a bucket, with its place."""
 
     channel: int
     bucket: int
@@ -27,18 +27,18 @@ class StoredPart:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """All state, and how many epochs it follows from."""
+    """All state, and the number of epochs that produced it."""
 
     epochs: int
     parts: tuple[StoredPart, ...]
-    times: Mapping[str, Mapping[int, int]]  # the event time at each operator that takes marks, by channel
+    times: Mapping[str, Mapping[int, int]]  # the event time of each operator that takes marks, by channel
 
     def of(self, operator: str) -> tuple[StoredPart, ...]:
         return tuple(stored for stored in self.parts if stored.part.operator == operator)
 
 
 def stored_state(checkpoint: Checkpoint, manifest: Manifest) -> StoredState:
-    """What the engine has written and, where it has written nothing yet, what a migration brought."""
+    """The state that the engine has written or, where it has not written any yet, the state from a migration."""
     if manifest.engine == "spark":
         from thalweg.engine.spark.read_state import committed_epochs, read_buckets
 
@@ -55,7 +55,7 @@ def stored_in(
     brought: Mapping[tuple[int, int, str], OperatorPart] = MappingProxyType({}),
     times: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
 ) -> StoredState:
-    """A bucket holds all operators of its stage, so what is written of an operator replaces what was brought of it."""
+    """A bucket has all operators of its stage, so an operator's written state replaces its state from a migration."""
     found_times = {name: dict(by_channel) for name, by_channel in times.items()}
     for channel, bucket, data in written:
         for name, time in json.loads(data).items() if bucket == TIMES else ():
@@ -75,7 +75,7 @@ def _parts(buckets: Iterable[Bucket]) -> dict[tuple[int, int, str], OperatorPart
 
 
 def _local(checkpoint: Checkpoint, manifest: Manifest) -> tuple[int, list[Bucket]]:
-    """A running engine replaces its snapshot at every epoch: try again when it was faster."""
+    """Retries, because a running engine replaces its snapshot in every epoch."""
     for _ in range(20):
         try:
             found = LocalState(checkpoint).load()

@@ -27,7 +27,7 @@ __all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A note of the process that cut an epoch: the tuples that it knows to wait, and how long cutting took."""
+    """Written by the process that cut an epoch: the tuples known to be waiting, and how long cutting took."""
 
     epoch: int
     backlog: int
@@ -52,7 +52,7 @@ class Checkpoint:
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Take the folder for this process: a new manifest, or the old one if this start fits it."""
+        """Lock the folder. Returns a new manifest, or the old one if this start is compatible with it."""
         if self.folder.is_file():
             raise CheckpointError("a checkpoint is a folder", found=f"a file: {self.folder}")
         with writing(self.folder):
@@ -70,7 +70,7 @@ class Checkpoint:
 
     @property
     def run(self) -> str:
-        """The name of the run that this checkpoint is of."""
+        """The id of the run that this checkpoint belongs to."""
         return Manifest.from_json((self.folder / "manifest.json").read_bytes()).run
 
     def _fitting(self, wanted: Manifest) -> Manifest:
@@ -80,7 +80,7 @@ class Checkpoint:
             strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock" and not is_leftover(p))
             if strangers:
                 raise CheckpointError(
-                    f"{self.folder} is no checkpoint of Thalweg",
+                    f"{self.folder} is not a Thalweg checkpoint",
                     expected="an empty folder",
                     found=", ".join(strangers[:5]),
                 )
@@ -90,13 +90,13 @@ class Checkpoint:
         if (self.folder / "ended").exists():
             raise CheckpointError(
                 f"the run of {self.folder} has ended: its windows were closed",
-                hint="start anew with another --checkpoint; to go on later, run with --follow",
+                hint="start over with a new --checkpoint; a run with --follow can be resumed",
             )
         check_restart(manifest, wanted)
-        going_on = continued(manifest, wanted)
-        if going_on != manifest:
-            write_atomically(file, going_on.to_json(), named=True)
-        return going_on
+        updated = continued(manifest, wanted)
+        if updated != manifest:
+            write_atomically(file, updated.to_json(), named=True)
+        return updated
 
     def take_lock(self) -> None:
         self._lock = (self.folder / "lock").open("w")
@@ -118,20 +118,20 @@ class Checkpoint:
         self.progress.put(report.epoch, json.dumps(report.to_document()).encode())
 
     def reports(self, first: int) -> Iterator[EpochReport]:
-        """The reports from this epoch on, as far as they are there."""
+        """The reports from this epoch on, up to the first missing one."""
         return (EpochReport.from_document(json.loads(line)) for line in self.progress.after(first))
 
     def note_cut(self, cut: Cut) -> None:
         write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)
 
     def cut_of(self, epoch: int) -> Cut | None:
-        """None: an earlier start cut it."""
+        """None if the epoch was cut by an earlier start."""
         if not self._cut.exists():
             return None
         cut = Cut(**json.loads(self._cut.read_bytes()))
         return cut if cut.epoch == epoch else None
 
-    # A stop between two epochs, for the process that cuts them.
+    # A request to stop between two epochs, for the process that cuts them.
 
     def ask_to_stop(self) -> None:
         write_atomically(self._stop, b"", durable=False)
@@ -143,8 +143,8 @@ class Checkpoint:
     # Errors of the parts that run in other processes.
 
     def record_failure(self, error: ThalwegError) -> None:
-        """Keep an error for the driver; the first one stays, later ones follow from it. On a full disk nothing can be
-        kept; the error itself is raised all the same, and the driver finds the reason in what the engine says."""
+        """Store an error for the driver. Only the first one is kept, because later ones are its consequences. On a full
+        disk nothing is stored: the error is still raised, and the driver finds the reason in the engine's output."""
         if not self._failure.exists():
             with suppress(StorageError):
                 write_atomically(self._failure, json.dumps(to_document(error)).encode())
@@ -156,7 +156,7 @@ class Checkpoint:
 
 
 class LocalState:
-    """The local engine's part: a snapshot of the state per epoch, and which epoch was the last whole one."""
+    """The local engine's part: a snapshot of the state per epoch, and the number of the last committed epoch."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.folder = checkpoint.folder / "local"

@@ -1,4 +1,4 @@
-"""Errors as documents: they travel through files from the process that met them to the driver."""
+"""Errors as JSON documents: the process that raised one stores it in a file for the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of JSON lines. How the types look as text is in `ir/attribute_text.py`."""
+"""Files of JSON lines. The text form of the attribute types is in `ir/attribute_text.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg.ir.attribute_text import to_json as to_json
 
 
 def json_rows(path: str) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines. ValueError, with the line, where one cannot be read."""
+    """The objects of a file of JSON lines. ValueError, with the line number, if a line is invalid."""
     rows = []
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
@@ -24,7 +24,7 @@ def json_rows(path: str) -> list[dict[str, Any]]:
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
             if not isinstance(row, dict):
-                raise ValueError(f"line {number} is no object")
+                raise ValueError(f"line {number} is not an object")
             rows.append(row)
     return rows
 

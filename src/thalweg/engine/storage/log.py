@@ -1,7 +1,7 @@
-"""The input log: which splits were taken in which order, which rows of each, and where the epochs were cut.
+"""The input log: which rows of which splits were taken, in which order, and where the epochs were cut.
 
-The answer is a function of this log. It lies beside the checkpoint, one small file per epoch (`numbered.py` puts old
-ones together), and is written before anything else happens in an epoch; whoever replays an epoch, replays this.
+The answer is a function of this log. It is in the checkpoint, one small file per epoch (`numbered_files.py` combines
+old ones). An epoch's entry is written before anything else of the epoch, and every replay reads the same entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thalweg.errors import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows start..stop of one split (a file), as the file was when it was taken. `rows` is the whole file's count."""
+    """Rows start..stop of one split (a file). Rows of the whole file, its size and time are as of when it was taken."""
 
     source: str
     split: int
@@ -41,7 +41,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One entry: chunks by source and split. The final epoch has no chunks: it closes what is open.
+    """One entry: chunks by source and split. The final epoch has no chunks: it closes the open windows.
 
     `base`: how many tuples all earlier epochs took, which is the position of this epoch's first tuple.
     """
@@ -56,7 +56,7 @@ class Epoch:
         return sum(c.stop - c.start for c in self.chunks)
 
     def pieces(self) -> Iterator[Piece]:
-        """The chunks with their positions. Positions count tuples, in an epoch in the order (source, split, row)."""
+        """The chunks with their positions, which count tuples, in an epoch in the order of source, split and row."""
         position = self.base
         for chunk in self.chunks:
             yield Piece(chunk, position)
@@ -68,7 +68,7 @@ class Epoch:
         return [list(self.between(a, b)) for a, b in pairwise(bounds)]
 
     def between(self, first: int, last: int) -> Iterator[Piece]:
-        """What lies at the positions first..last, the last one left out."""
+        """The pieces with the positions from `first` up to, but without, `last`."""
         for piece in self.pieces():
             chunk = piece.chunk
             start = max(chunk.start, chunk.start + first - piece.position)
@@ -112,23 +112,23 @@ class InputLog:
         return found
 
     def append(self, epoch: Epoch) -> None:
-        """Never over an entry that is there: a process that outlived its driver may still be cutting epochs."""
+        """Fails if the entry exists: a process that outlived its driver may still be cutting epochs."""
         try:
             self.files.add(epoch.number, epoch.as_json().encode())
         except FileExistsError:
             raise CheckpointError(
                 f"another process wrote epoch {epoch.number} of the input log",
                 found=str(self.files.file(epoch.number)),
-                hint="start again: the log's epoch is the one that counts",
+                hint="run the same command to resume from the epoch in the log",
             ) from None
 
     def written_at(self, number: int) -> float:
-        """When the epoch was cut, in seconds since 1970; of an old one, when it was put together with others."""
+        """When the epoch was cut, in seconds since 1970; for an old epoch, when its entry was combined with others."""
         return self.files.file(number).stat().st_mtime
 
     @property
     def has_end(self) -> bool:
-        """Whether the final epoch was cut. It is the last one, so the others need not be read."""
+        """Whether the final epoch was cut. It is always the last entry, so only that one is read."""
         last = self.files.last()
         return last is not None and Epoch.from_json(last.decode()).final
 

@@ -1,6 +1,6 @@
 """The manifest: what a checkpoint was started with, and what may change at a restart.
 
-Spark itself does not refuse a changed number of channels: it silently starts state anew. So Thalweg checks.
+Spark does not reject a changed number of channels: it silently starts with empty state. So Thalweg checks.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Manifest:
     channels: int
     buckets: int
     sources: tuple[str, ...]
-    # The stateful operators of each stage behind an exchange. None: migrated, and the first start will say.
+    # The stateful operators of each stage after an exchange. None: migrated; the first start sets them.
     stages: tuple[tuple[str, ...], ...] | None
     degrees: Mapping[str, int]
     states: Mapping[str, str]
-    labels: tuple[int, ...]  # what Spark hashes to send a parcel to its channel
+    labels: tuple[int, ...]  # the values that Spark hashes to send a parcel to its channel
     plan: str
-    params: Mapping[str, str] = field(default_factory=dict)  # as they are shown: a secret is *** here, too
+    params: Mapping[str, str] = field(default_factory=dict)  # as displayed: a secret is ***
     keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each state: attributes and types
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
     hash_version: int = HASH_VERSION
     version: int = MANIFEST_VERSION
-    inputs: Mapping[str, str] = field(default_factory=dict)  # per source what kind of endpoint it has
-    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to a state, if not by its whole key
+    inputs: Mapping[str, str] = field(default_factory=dict)  # by source: the kind of its endpoint
+    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by state, if not routed by its whole key
     assignments: Mapping[str, str] = field(default_factory=dict)  # the plan's tables (`ir.bucket_tables`)
-    folders: Mapping[str, str] = field(default_factory=dict)  # of each source of files; or its one file
-    first_epoch: int = 0  # that this folder's engine runs; those before it ran in the checkpoint it was migrated from
+    folders: Mapping[str, str] = field(default_factory=dict)  # by source of files: its folder, or its one file
+    first_epoch: int = 0  # the first one run in this folder; earlier ones ran in the checkpoint it was migrated from
 
     def tables(self) -> dict[str, Table]:
-        """The channel of each bucket, by operator; of others it is bucket % degree."""
+        """The channel of each bucket, by operator; for operators without a table it is bucket % degree."""
         return {name: read_table(text) for name, text in self.assignments.items()}
 
     def to_json(self) -> bytes:
@@ -62,7 +62,7 @@ class Manifest:
         document: dict[str, Any] = json.loads(data)
         if document.get("version") != MANIFEST_VERSION:
             raise CheckpointError(
-                "this checkpoint was written by another version of Thalweg",
+                "this checkpoint was written by a different version of Thalweg",
                 expected=f"manifest version {MANIFEST_VERSION}",
                 found=str(document.get("version")),
             )
@@ -100,7 +100,7 @@ def _key(graph: LogicalGraph, operator: Operator) -> dict[str, str]:
 
 
 def check_restart(old: Manifest, new: Manifest) -> None:
-    """Refuse a start whose plan does not fit the state in the checkpoint. What is inside a stage may change."""
+    """Reject a start whose plan does not match the state in the checkpoint. Changes inside a stage are allowed."""
     for message, expected, found, hint in _differences(old, new):
         raise CheckpointError(message, expected=expected, found=found, hint=hint)
     for change in (*changed_params(old, new), *_moved_sources(old, new)):
@@ -108,16 +108,16 @@ def check_restart(old: Manifest, new: Manifest) -> None:
 
 
 def continued(old: Manifest, new: Manifest) -> Manifest:
-    """What a start that fits goes on with: the old manifest, but for what nothing in the checkpoint depends on."""
-    if old.stages is None:  # the first start behind a migration
+    """The manifest of a compatible start: the old one, except for fields that nothing in the checkpoint depends on."""
+    if old.stages is None:  # the first start after a migration
         old = replace(old, stages=new.stages, plan=new.plan)
-    if not old.states:  # nothing lies in any channel: there may be more or fewer of them
+    if not old.states:  # no channel has state, so their number may change
         old = replace(old, channels=new.channels, buckets=new.buckets, labels=new.labels)
     return old
 
 
 def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
-    """Another value is another program: allowed where the state keeps its meaning, like any other change of code."""
+    """Warnings about changed parameters: allowed, like any change of code after which the state keeps its meaning."""
     for name in dict.fromkeys([*old.params, *new.params]):
         before, now = old.params.get(name, "nothing"), new.params.get(name, "nothing")
         if before != now:
@@ -125,45 +125,45 @@ def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:
 
 
 def _moved_sources(old: Manifest, new: Manifest) -> Iterator[str]:
-    """Files are known by their paths: who moved them gets their tuples twice, who has new ones elsewhere does not."""
+    """Warnings about changed folders: files are identified by their paths, so moved files would be read again."""
     for name, before in old.folders.items():
         if (now := new.folders.get(name, before)) != before:
             changed = f"source {name} read {before} at the first start and reads {now} from this start on"
-            yield f"{changed}: files are known by their paths, so all there are new to it"
+            yield f"{changed}: files are identified by their paths, so all files there count as new"
 
 
-_ANEW = "start anew with another --checkpoint"
+_ANEW = "start over with a new --checkpoint"
 _MIGRATE = "thalweg migrate CHECKPOINT NEW"
 
 
 def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, str]]:
     if old.app != new.app:
-        yield "this checkpoint belongs to another application", old.app, new.app, _ANEW
+        yield "this checkpoint belongs to a different application", old.app, new.app, _ANEW
     if old.engine != new.engine:
         hint = f"--engine {old.engine}, or move it: {_MIGRATE} --engine {new.engine}"
-        yield "this checkpoint belongs to another engine", old.engine, new.engine, hint
+        yield "this checkpoint belongs to a different engine", old.engine, new.engine, hint
     if old.hash_version != new.hash_version:
-        yield "keys are hashed by another version", str(old.hash_version), str(new.hash_version), _ANEW
+        yield "keys were hashed by a different version of Thalweg", str(old.hash_version), str(new.hash_version), _ANEW
     if old.sources != new.sources:
         yield "the sources changed", ", ".join(old.sources), ", ".join(new.sources), _ANEW
     for name, kind in old.inputs.items():
         if new.inputs.get(name, kind) != kind:
-            yield f"the source {name} has another kind of endpoint now", kind, new.inputs[name], _ANEW
+            yield f"the source {name} now has a different kind of endpoint", kind, new.inputs[name], _ANEW
     for name, degree in old.degrees.items():
         if name in new.degrees and new.degrees[name] != degree:
-            hint = f"--degree {degree}, or give the state its new degree: {_MIGRATE} --degree {new.degrees[name]}"
+            hint = f"--degree {degree}, or move the state to the new degree: {_MIGRATE} --degree {new.degrees[name]}"
             yield f"the degree of {name}, which has state, changed", str(degree), str(new.degrees[name]), hint
     for name in old.states:
         before, now = (", ".join(m.routes.get(name, ())) or "its whole key" for m in (old, new))
         if name in new.states and before != now:
-            yield f"the tuples of {name}, which has state, are routed by other attributes now", before, now, _ANEW
+            yield f"the tuples of {name}, which has state, are now routed by different attributes", before, now, _ANEW
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
-            yield f"the state of {name} has another meaning now", state, new.states[name], _ANEW
+            yield f"the state of {name} now has a different meaning", state, new.states[name], _ANEW
     if old.stages is None and old.states.keys() != new.states.keys():
         yield "the operators with state changed", ", ".join(old.states), ", ".join(new.states), _ANEW
     if old.stages is not None and old.stages != new.stages:
-        hint = f"the --fuse of the first start, or take another one behind {_MIGRATE}"
+        hint = f"use the --fuse of the first start, or move the state first: {_MIGRATE}"
         yield "the stateful stages changed", _stages(old), _stages(new), hint
     if old.states and (old.channels, old.buckets) != (new.channels, new.buckets):
         before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
@@ -173,8 +173,8 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
         before, now = (m.assignments.get(name, "bucket % degree") for m in (old, new))
         if before != now:
             hint = f"start without --plan, or with the table of the checkpoint in it; or {_MIGRATE} --balance"
-            yield f"the keys of {name}, which has state, are routed by another table", before, now, hint
+            yield f"the keys of {name}, which has state, are now routed by a different table", before, now, hint
 
 
 def _stages(manifest: Manifest) -> str:
-    return " | ".join(" ".join(stage) or "one without state" for stage in manifest.stages or ()) or "none"
+    return " | ".join(" ".join(stage) or "a stage without state" for stage in manifest.stages or ()) or "none"

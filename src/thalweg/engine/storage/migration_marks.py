@@ -1,7 +1,7 @@
-"""The two marks of a migration, which make sure that a run goes on in one folder only, whenever a migration is killed.
+"""The two marks of a migration: even if it is killed, the run can be resumed in one of the two folders only.
 
-`migrating.json` lies in the new folder from its first file on. `migrated.json` is written into the old one when the new
-one is whole; only then the first mark goes. So at every moment exactly one of the two can be started.
+`migrating.json` is the first file of the new folder. `migrated.json` is written into the old folder when the new one is
+complete; only then is the first mark removed. So at any moment exactly one of the two folders can be started.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MIGRATING, MIGRATED = "migrating.json", "migrated.json"
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One migration; `id` tells it from another one between the same folders."""
+    """One migration; `id` distinguishes it from others between the same folders."""
 
     id: str
     run: str  # of the manifest
@@ -38,23 +38,24 @@ def begin(move: Move) -> None:
 
 
 def finish(move: Move) -> None:
-    """The new folder is whole: from here on it is the one that counts."""
+    """The new folder is complete: from now on it is the one to resume from."""
     write_atomically(Path(move.old) / MIGRATED, move.to_json(), named=True)
     (Path(move.new) / MIGRATING).unlink()
 
 
 def refuse_moved(folder: Path) -> None:
-    """Only for whoever has the folder's lock."""
+    """Reject a folder that is not the one to resume from. The caller must hold the folder's lock."""
     gone = read_move(folder / MIGRATED)
     if gone is not None:
-        raise CheckpointError(f"this checkpoint was migrated to {gone.new}", hint=f"go on with --checkpoint {gone.new}")
+        hint = f"resume with --checkpoint {gone.new}"
+        raise CheckpointError(f"this checkpoint was migrated to {gone.new}", hint=hint)
     half = read_move(folder / MIGRATING)
     if half is None:
         return
     if read_move(Path(half.old) / MIGRATED) != half:
         raise CheckpointError(
-            f"the migration into {folder} did not come to its end",
-            found=f"a part of {half.old}, which is as it was",
-            hint=f"do it again: thalweg migrate {half.old} {folder} …; or go on with --checkpoint {half.old}",
+            f"the migration into {folder} did not finish",
+            found=f"an incomplete copy of {half.old}, which is unchanged",
+            hint=f"repeat it: thalweg migrate {half.old} {folder} …; or resume with --checkpoint {half.old}",
         )
     (folder / MIGRATING).unlink()  # killed between the two marks

@@ -1,8 +1,8 @@
-"""Small files with the numbers 0, 1, 2, …, one line of text each; old ones are put together, a thousand in a file.
+"""Small files with the numbers 0, 1, 2, …, one line of text each; old ones are combined, a thousand in a group file.
 
 A run of months has millions of epochs, and a start that opened a file for each would take minutes. Several processes
-read and write such a folder. A group's file is whole before the first single file goes, so whoever looks for the single
-file first and for the group's then finds one of them, at whatever moment the other process was killed.
+read and write such a folder. A group file is complete before its first single file is deleted, so a reader that looks
+for the single file first, then for the group file, finds one of them, whenever the other process was killed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ GROUP = 1_000
 
 
 class NumberedFiles:
-    """A folder of them. The newest group and the one before it stay single files: those others may be writing."""
+    """A folder of numbered files. The last two groups stay single files: other processes may be writing them."""
 
     def __init__(self, folder: Path, group: int = GROUP) -> None:
         self.folder, self.group = folder, group
-        self._known: tuple[int, list[bytes]] | None = None  # the group that was read last
+        self._known: tuple[int, list[bytes]] | None = None  # the group read last
 
     def file(self, number: int) -> Path:
-        """Where this number is, if it is there."""
+        """The file that contains this number, if it exists."""
         single = self._single(number)
         return single if single.exists() else self._grouped(number // self.group)
 
@@ -42,7 +42,7 @@ class NumberedFiles:
             return lines[number % self.group] if lines else None
 
     def _lines(self, group: int) -> list[bytes]:
-        known = self._known  # another thread may read another group
+        known = self._known  # a local copy: another thread may be reading a different group
         if known is None or known[0] != group:
             try:
                 known = self._known = group, self._grouped(group).read_bytes().splitlines()
@@ -51,19 +51,19 @@ class NumberedFiles:
         return known[1]
 
     def after(self, first: int) -> Iterator[bytes]:
-        """From this number on, as far as they are there."""
+        """The lines from this number on, up to the first missing one."""
         number = first
         while (found := self.get(number)) is not None:
             yield found
             number += 1
-            # Where one came from its group, so do the others: they need not be looked for one by one.
+            # If one line came from a group file, the rest of the group is in memory, too.
             known = self._known
             if known is not None and known[0] == (number - 1) // self.group:
                 yield from known[1][number % self.group or self.group :]
                 number = (known[0] + 1) * self.group
 
     def last(self) -> bytes | None:
-        """The one with the greatest number."""
+        """The line with the greatest number."""
         numbers = self._singles()
         if numbers:
             return self.get(numbers[-1])
@@ -71,20 +71,20 @@ class NumberedFiles:
         return groups[-1].read_bytes().splitlines()[-1] if groups else None
 
     def add(self, number: int, line: bytes) -> None:
-        """FileExistsError if it is there already."""
+        """FileExistsError if the number exists."""
         create_atomically(self._single(number), line)
-        if self._grouped(number // self.group).exists():  # a process that slept while others wrote thousands
+        if self._grouped(number // self.group).exists():  # this process was suspended while others wrote thousands
             self._single(number).unlink()
             raise FileExistsError(self._single(number))
         self._compact_now_and_then(number)
 
     def put(self, number: int, line: bytes) -> None:
-        """Also over what is there; losing it in a power cut does no harm."""
+        """Add or replace a line that may be lost in a power failure."""
         write_atomically(self._single(number), line, durable=False)
         self._compact_now_and_then(number)
 
     def write_all(self, lines: Iterable[bytes]) -> None:
-        """The whole content of a folder that nobody uses yet, from number 0 on."""
+        """Write lines from number 0 on into a folder that no process uses yet."""
         rest = iter(lines)
         for number in count():
             group = list(islice(rest, self.group))
@@ -99,7 +99,7 @@ class NumberedFiles:
             self.compact()
 
     def compact(self) -> None:
-        """Put old groups together, and finish what was not finished when a process was killed at it."""
+        """Combine old groups, and finish what a killed process has left unfinished."""
         numbers = self._singles()
         for group in sorted({number // self.group for number in numbers}):
             members = range(group * self.group, (group + 1) * self.group)
@@ -109,7 +109,7 @@ class NumberedFiles:
                 lines = [self.get(number) for number in members]
                 present = [line for line in lines if line is not None]
                 if len(present) < self.group:
-                    return  # a hole: whoever needs what is missing will say so
+                    return  # a number is missing: reading it raises the error
                 write_atomically(self._grouped(group), b"\n".join(present) + b"\n", named=True)
             for number in members:
                 self._single(number).unlink(missing_ok=True)

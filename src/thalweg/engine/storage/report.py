@@ -1,4 +1,4 @@
-"""What one epoch did, in numbers: exact counts per operator and port, and where the time went."""
+"""The report of an epoch: exact counts per operator and port, and where the time went."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PARTS = ("cut", "plan", "log", "run", "sinks", "commit", "other")
 
 @dataclass(frozen=True, slots=True)
 class OperatorCounts:
-    """What went into and came out of one operator. Tuples on the port of dead letters, or of tuples that came too late,
-    are counted there, too."""
+    """The tuples in and out of one operator. Dead letters and late tuples are also included in the counts of their
+    ports."""
 
     tuples_in: Ports
     tuples_out: Ports
@@ -28,7 +28,7 @@ class OperatorCounts:
 
 @dataclass(frozen=True, slots=True)
 class PETime:
-    """Seconds of a PE, of all its channels together: thread CPU time, and wall time that it waited."""
+    """Seconds of a PE, summed over its channels: CPU time of its thread, and wall time spent waiting."""
 
     cpu_s: float
     input_wait_s: float = 0.0
@@ -38,14 +38,14 @@ class PETime:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What one epoch did. Kept in storage, where it is read. An epoch that is run again replaces it."""
+    """The counts and times of one epoch, stored in the checkpoint. An epoch that is run again replaces its report."""
 
     epoch: int
     final: bool
     tuples_in: int
     tuples_out: dict[str, int]
     seconds: float
-    backlog: int | None  # tuples that are known to wait; None: not known, because the epoch was cut by an earlier start
+    backlog: int | None  # tuples known to be waiting; None: unknown, because an earlier start cut the epoch
     operators: dict[str, OperatorCounts] = field(default_factory=dict)
     pes: dict[PeId, PETime] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)  # seconds by PARTS
@@ -55,7 +55,7 @@ class EpochReport:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> EpochReport:
-        """A report as it was stored, also by a version that did not count as much."""
+        """A stored report; reports of older versions, with fewer fields, are accepted."""
         operators = {
             name: OperatorCounts(tuple(counts.pop("tuples_in")), tuple(counts.pop("tuples_out")), **counts)
             for name, counts in ((name, dict(counts)) for name, counts in document.get("operators", {}).items())
@@ -68,7 +68,7 @@ class EpochReport:
         return {**asdict(self), "pes": {str(pe): asdict(seconds) for pe, seconds in self.pes.items()}}
 
     def as_event(self) -> dict[str, Any]:
-        """The report for tools that watch."""
+        """The report as published to monitoring tools."""
         return {**self.to_document(), "left_out": self.left_out}
 
     @property
@@ -90,7 +90,7 @@ class EpochReport:
 
 
 def added(a: EpochReport, b: EpochReport) -> EpochReport:
-    """Two epochs as one: what was counted and the time that it took are added up, all else is the later one's."""
+    """Two reports as one: counts and times are added up, everything else is taken from the later one."""
     return replace(
         b,
         tuples_in=a.tuples_in + b.tuples_in,
@@ -121,10 +121,10 @@ def added(a: EpochReport, b: EpochReport) -> EpochReport:
 
 @dataclass(slots=True)
 class Tally:
-    """The epochs of a start put together: a run of months keeps no more of them."""
+    """The sum of a start's reports; individual ones are not kept, because a run may last for months."""
 
     epochs: int = 0
-    all: EpochReport | None = None  # as one
+    all: EpochReport | None = None  # all reports as one
 
     def add(self, report: EpochReport) -> None:
         self.epochs += 1

@@ -1,4 +1,4 @@
-"""Retries: what every endpoint does that may be down for a while."""
+"""Retries, for endpoints that may be unavailable for a while."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def keep_trying(
     waiting: str | None = None,
     wait: Callable[[float], object] = time.sleep,
 ) -> T:
-    """The attempt's result. One that fails for a while is made again, with pauses that double, for so many seconds;
-    then `give_up` says what to raise. The user is told once that somebody is waited for (`waiting`), and for what."""
+    """The attempt's result. Temporary errors are retried for `seconds`, with pauses that double; then the error that
+    `give_up` returns is raised. The first retry warns with the text `waiting` and the reason."""
     deadline, pause = time.monotonic() + seconds, FIRST_PAUSE_S
     while True:
         try:
@@ -35,16 +35,17 @@ def keep_trying(
                 raise
             if time.monotonic() + pause > deadline:
                 raise give_up(error) from None
-            said = reason(error)
+            failure = reason(error)
         if waiting is not None:
-            warnings.warn(redacted(f"{waiting}: {said}; trying again for {seconds:g} s"), ThalwegWarning, stacklevel=2)
+            text = redacted(f"{waiting}: {failure}; trying again for {seconds:g} s")
+            warnings.warn(text, ThalwegWarning, stacklevel=2)
             waiting = None
         wait(pause)
         pause = min(2 * pause, LONGEST_PAUSE_S)
 
 
 def reason(error: Exception) -> str:
-    """What a server or a socket said, in one line."""
+    """The message of a server's or a socket's error, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -58,8 +59,8 @@ def deliver(
     expected: str,
     is_temporary: Callable[[Exception], bool],
 ) -> T:
-    """Deliver an epoch to a receiver that may be down for a while; an OutputError if it stays so. The epoch is then not
-    committed, so the next start delivers it."""
+    """Deliver an epoch to a receiver that may be unavailable for a while. If it stays unavailable, an OutputError: the
+    epoch is then not committed, and the next start delivers it."""
 
     def undelivered(error: Exception) -> OutputError:
         return OutputError(

@@ -1,8 +1,8 @@
-"""The seed: state that a migration brought. An engine takes a bucket from here until it has written that bucket itself.
+"""The seed: state from a migration. An engine reads a bucket from here until it has written that bucket itself.
 
-State cannot be put into Spark's state store from outside, so it lies beside it: one file per channel and bucket with
-the parts of all operators, whatever stage they will stand in, and the event times. Written once, before the
-checkpoint's first start, and never changed: an epoch that is run again finds the same.
+State cannot be put into Spark's state store from outside, so it is stored next to it: one file per channel and bucket
+with the parts of all operators, whatever their stage will be, and the event times. It is written once, before the
+checkpoint's first start, and never changed, so that an epoch that is run again reads the same state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ States = dict[tuple[int, int], dict[int, bytes]]  # (stage, channel) to buckets
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """The folder; it is there only in a checkpoint that was migrated."""
+    """The folder of the seed; it exists only in a migrated checkpoint."""
 
     folder: Path
 
@@ -39,13 +39,13 @@ class Seed:
         return self.folder / f"{channel:06d}-{bucket:06d}"
 
     def write(self, buckets: Mapping[tuple[int, int], Sequence[tuple[str, bytes]]], times: Mapping[str, int]) -> None:
-        """The operators' parts by channel and bucket, and the event time at each operator that takes marks."""
+        """Store the operators' parts by channel and bucket, and the event time of each operator that takes marks."""
         for (channel, bucket), parts in buckets.items():
             write_atomically(self._file(channel, bucket), pack_bucket(parts))
         write_atomically(self._times, json.dumps(dict(times)).encode())
 
     def buckets(self) -> Iterator[tuple[int, int, bytes]]:
-        """Channel, bucket and data of all that is there."""
+        """The channel, number and data of every stored bucket."""
         for file in sorted(self.folder.glob("*-*")) if self.exists else ():
             channel, bucket = map(int, file.name.split("-"))
             yield channel, bucket, file.read_bytes()
@@ -55,7 +55,7 @@ class Seed:
         return found
 
     def get(self, channel: int, bucket: int, operators: Collection[str]) -> bytes | None:
-        """What a stage with these operators finds in a bucket of a channel."""
+        """The content of a channel's bucket for a stage with these operators."""
         if bucket == TIMES:
             times = {name: time for name, time in self.times().items() if name in operators}
             return json.dumps(times).encode() if times else None
@@ -67,7 +67,7 @@ class Seed:
         return pack_bucket(parts) if parts else None
 
     def states(self, plan: Plan) -> States:
-        """All of it, by the stages of a plan: what the local engine starts with."""
+        """All state by the stages of a plan, with which the local engine starts."""
         if not self.exists:
             return {}
         found: States = {}

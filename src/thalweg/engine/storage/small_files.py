@@ -1,4 +1,4 @@
-"""Small files that are there whole or not at all."""
+"""Small files that are written atomically: complete or not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from thalweg.errors import StorageError
 
 _PART = ".part"
-OWNER_FILE = "_thalweg.json"  # in a sink's folder: which run writes there, and tuples of which type
+OWNER_FILE = "_thalweg.json"  # in a sink's folder: the run that writes there, and the tuple type
 NO_SPACE = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 
 
 def cannot_write(folder: Path, reason: str) -> StorageError:
-    """What is on the disk is whole, so a start that finds room goes on."""
+    """The error for a full or read-only disk. All files on it are complete, so the run can be resumed."""
     full = any(words in reason for words in NO_SPACE)
-    what = "free space there" if full else "make the folder writable"
+    what = "free some disk space" if full else "make the folder writable"
     return StorageError(
         f"cannot write to {folder}",
         found=reason,
@@ -29,75 +29,76 @@ def cannot_write(folder: Path, reason: str) -> StorageError:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the block writes goes into this folder; if the disk refuses it, a StorageError names the folder."""
+    """Turn an OSError of the block, which writes into this folder, into a StorageError that names the folder."""
     try:
         yield
     except FileExistsError:
-        raise  # for who must be the first to create it
+        raise  # the caller handles it: another process created the file first
     except OSError as error:
         raise cannot_write(folder, error.strerror or str(error)) from error
 
 
 def write_atomically(file: Path, data: bytes, *, durable: bool = True, named: bool = False) -> None:
-    """Write beside, force to disk (unless losing the file in a power cut does no harm), rename. `named`: the name is
-    forced to disk, too, which costs as much again. For what others go by, or delete something for, once it is there."""
-    beside = _write_beside(file, data, durable=durable)
+    """Write a temporary file next to it and rename that. `durable`: fsync the data; False if the file may be lost in a
+    power failure. `named`: fsync the folder, too, which doubles the cost; required if other files are written or
+    deleted because this one exists."""
+    part = _write_part(file, data, durable=durable)
     with writing(file.parent):
-        beside.replace(file)
+        part.replace(file)
         if named:
-            _force_names(file.parent)
+            _sync_names(file.parent)
 
 
 def create_atomically(file: Path, data: bytes) -> None:
-    """The same, with its name, for a file that must not be there yet: FileExistsError if another process was first."""
-    beside = _write_beside(file, data, durable=True)
+    """Write a file that must not exist, durably and with its name. FileExistsError if another process was first."""
+    part = _write_part(file, data, durable=True)
     try:
         with writing(file.parent):
-            os.link(beside, file)
-            _force_names(file.parent)
+            os.link(part, file)
+            _sync_names(file.parent)
     finally:
-        beside.unlink()
+        part.unlink()
 
 
-def _write_beside(file: Path, data: bytes, *, durable: bool) -> Path:
-    beside = file.with_name(f".{file.name}.{os.getpid()}{_PART}")
+def _write_part(file: Path, data: bytes, *, durable: bool) -> Path:
+    part = file.with_name(f".{file.name}.{os.getpid()}{_PART}")
     with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with beside.open("wb") as out:
+            with part.open("wb") as out:
                 out.write(data)
                 if durable:
                     out.flush()
                     os.fsync(out.fileno())
         except OSError:
-            beside.unlink(missing_ok=True)  # half a file on a full disk would be in the way
+            part.unlink(missing_ok=True)  # an incomplete file would take up space on a full disk
             raise
-    return beside
+    return part
 
 
-def _force_names(folder: Path) -> None:
+def _sync_names(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # there are file systems that cannot do it
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
             raise
     finally:
         os.close(descriptor)
 
 
 def is_leftover(file: Path) -> bool:
-    """Whether this is half a file, left by a process that was killed while it wrote."""
+    """Whether this is an incomplete file, left by a process that was killed while writing."""
     return file.name.startswith(".") and file.name.endswith(_PART)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Only for whoever owns the folder: a half file may also be one that another process is writing."""
+    """The caller must own the folder: an incomplete file may also be one that another process is writing."""
     for file in [f for f in folder.iterdir() if is_leftover(f)]:
         file.unlink(missing_ok=True)
 
 
 def remove_all(paths: Iterable[Path]) -> None:
-    """Files, and folders with all that is in them."""
+    """Delete files, and folders with their contents."""
     for path in paths:
         shutil.rmtree(path) if path.is_dir() else path.unlink()

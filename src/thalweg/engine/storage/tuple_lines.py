@@ -1,4 +1,4 @@
-"""Lines of text as tuples, and tuples as lines."""
+"""Conversion between lines of text and tuples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIELD_PARSERS: Mapping[AttributeType, Callable[[str], Any]] = {INT: int, FLOAT: 
 
 
 def line_parser(format: str, tuple_type: TupleType) -> LineParser:
-    """From a line to the values of a tuple; None for an empty line, which only as text is a tuple."""
+    """A function from a line to the values of a tuple. It returns None for an empty line, except in the format text."""
     if format == "text":
         return lambda line: (line,)
     parse = _json_values if format == "jsonl" else _csv_values
@@ -54,7 +54,7 @@ def _csv_values(line: str, tuple_type: TupleType) -> Values:
 
 
 def _field(field: str, kind: AttributeType) -> Any:
-    """A CSV field; an empty one is None where the type has it."""
+    """The value of a CSV field; an empty field of an optional attribute is None."""
     if kind.optional and field == "":
         return None
     if kind.required in FIELD_PARSERS:
@@ -63,7 +63,7 @@ def _field(field: str, kind: AttributeType) -> Any:
 
 
 def json_rows_of(frame: Frame, tuple_type: TupleType) -> Iterator[dict[str, Any]]:
-    """The tuples of a frame as `json_line` takes them."""
+    """The tuples of a frame as arguments of `json_line`."""
     columns = [
         [to_json(v, kind) for v in to_list(frame.columns[name])] if kind.boxed else to_list(frame.columns[name])
         for name, kind in tuple_type.attributes

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from thalweg.errors import InternalError, Where
+from thalweg.errors import Where
 from thalweg.ir.completeness import check_pieces
 from thalweg.ir.expr import Expr, Record, reads, text
 from thalweg.ir.operator_model import Model
@@ -84,9 +84,9 @@ OPERATORS: dict[str, type[Operator]] = {}  # every kind of operator, by the name
 class Operator:
     """A vertex of the graph. Ports are numbered from 0; `outputs` has one tuple type per output port.
 
-    Each kind of operator is one class. It must define the abstract methods and `counts_emissions`, and
-    `state_fingerprint` if it has a key; otherwise its definition fails. What other layers add to a kind (generated
-    code, the reference) is in tables that `complete(table, OPERATORS.values(), …)` checks when they are created.
+    Each kind of operator is one class, or derives from a family like `Stateless`, which defines some parts for it. What
+    is still missing makes the definition of the class fail. What other layers add to a kind (generated code, the
+    reference) is in tables that `complete(table, OPERATORS.values(), …)` checks when they are created.
     """
 
     name: str
@@ -101,12 +101,10 @@ class Operator:
     def __init_subclass__(cls) -> None:  # called twice per class: `slots` creates a second class, which is used
         if cls.__dict__.get("is_family"):
             return
-        check_pieces(cls, Operator, ("counts_emissions",))
-        if cls.key is not Operator.key and cls.state_fingerprint is Operator.state_fingerprint:
-            raise InternalError(f"{cls.__qualname__} has a key and does not define state_fingerprint")
+        check_pieces(cls, Operator)
         OPERATORS[cls.__qualname__] = cls
 
-    # Defined by every kind.
+    # Defined by every kind: a default that is wrong for a kind would change answers or hide code, and not fail.
 
     @abstractmethod
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
@@ -124,20 +122,71 @@ class Operator:
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         """The user code that it runs."""
 
-    # Defined by some kinds.
+    @property
+    @abstractmethod
+    def users_code(self) -> object | None:
+        """The user function or class that defines this operator: its declaration applies to the operator."""
+
+    @property
+    @abstractmethod
+    def mark_output(self) -> int | None:
+        """The output port that forwards marks, after the tuples that they made this operator emit."""
+
+    # Defined by every kind that is not `Stateless`.
+
+    @property
+    @abstractmethod
+    def key(self) -> tuple[str, ...] | None:
+        """The key that partitions this operator's state; None for a stateless operator, () for one global state."""
+
+    @abstractmethod
+    def port_key(self, port: int) -> tuple[str, ...] | None:
+        """The key attributes of an input port's tuples."""
+
+    @abstractmethod
+    def state_fingerprint(self) -> str:
+        """A text of everything that must not change for stored state to stay valid."""
+
+    @property
+    @abstractmethod
+    def mark_port(self) -> int | None:
+        """The input port that takes marks; every channel receives all of them."""
+
+    @property
+    @abstractmethod
+    def makes_marks(self) -> bool:
+        """Whether it emits only marks."""
+
+    @property
+    @abstractmethod
+    def acts_at_end(self) -> bool:
+        """Whether it may emit tuples at the end of the input."""
+
+    @property
+    @abstractmethod
+    def ranks_keys(self) -> bool:
+        """Whether it may emit tuples of several keys together, so that its order keys must distinguish keys."""
+
+    @property
+    @abstractmethod
+    def late_ports(self) -> range:
+        """The output ports of tuples that arrived too late for their windows; a join has one for each side."""
+
+    @property
+    @abstractmethod
+    def time_lengths(self) -> tuple[int, ...]:
+        """Durations in event time: a mark is required at every multiple of them."""
+
+    @property
+    @abstractmethod
+    def placing_ports(self) -> range:
+        """The input ports whose tuples determine the order of what it emits."""
+
+    # Defined by some kinds: these defaults are safe for all.
 
     @property
     def kind(self) -> str:
         return type(self).__name__.lower()
-
-    @property
-    def key(self) -> tuple[str, ...] | None:
-        """The key that partitions this operator's state; None for a stateless operator, () for one global state."""
-        return None
-
-    def port_key(self, port: int) -> tuple[str, ...] | None:
-        """The key attributes of an input port's tuples."""
-        return self.key
 
     @property
     def state_text(self) -> str:
@@ -146,59 +195,10 @@ class Operator:
             return ""
         return f"by {', '.join(self.key)}" if self.key else "one for all tuples"
 
-    def state_fingerprint(self) -> str:
-        """A text of everything that must not change for stored state to stay valid."""
-        raise ValueError(f"{self.name} has no state")
-
-    @property
-    def users_code(self) -> object | None:
-        """The user function or class that defines this operator: its declaration applies to the operator."""
-        return None
-
-    @property
-    def mark_port(self) -> int | None:
-        """The input port that takes marks; every channel receives all of them."""
-        return None
-
-    @property
-    def mark_output(self) -> int | None:
-        """The output port that forwards marks, after the tuples that they made this operator emit."""
-        return None
-
-    @property
-    def makes_marks(self) -> bool:
-        """Whether it emits only marks."""
-        return False
-
-    @property
-    def acts_at_end(self) -> bool:
-        """Whether it may emit tuples at the end of the input."""
-        return False
-
-    @property
-    def ranks_keys(self) -> bool:
-        """Whether it may emit tuples of several keys together, so that its order keys must distinguish keys."""
-        return False
-
     @property
     def facts_cover_end(self) -> bool:
         """Whether facts also hold for what it emits at marks and at the end, not only for what it emits for tuples."""
         return False
-
-    @property
-    def late_ports(self) -> range:
-        """The output ports of tuples that arrived too late for their windows; a join has one for each side."""
-        return range(0)
-
-    @property
-    def time_lengths(self) -> tuple[int, ...]:
-        """Durations in event time: a mark is required at every multiple of them."""
-        return ()
-
-    @property
-    def placing_ports(self) -> range:
-        """The input ports whose tuples determine the order of what it emits."""
-        return range(len(self.inputs))
 
     # Derived from these definitions.
 
@@ -224,7 +224,32 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calling(Operator):
+class Stateless(Operator):
+    """Emits tuples only when a tuple arrives, and keeps nothing for later: no state, no marks to act on, no end."""
+
+    is_family: ClassVar[bool] = True
+
+    key = None
+    mark_port = None
+    makes_marks = False
+    acts_at_end = False
+    ranks_keys = False
+    late_ports = range(0)
+    time_lengths = ()
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
+        return None
+
+    def state_fingerprint(self) -> str:
+        raise ValueError(f"{self.name} has no state")
+
+    @property
+    def placing_ports(self) -> range:
+        return range(len(self.inputs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling(Stateless):
     """Calls a user function for each tuple."""
 
     is_family: ClassVar[bool] = True

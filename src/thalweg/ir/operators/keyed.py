@@ -26,9 +26,19 @@ class Aggregate(Operator):
     fields: Record
 
     counts_emissions: ClassVar[bool] = False
+    users_code = None
+    mark_port = None
+    mark_output = None
+    makes_marks = False
+    late_ports = range(0)
+    time_lengths = ()
+    placing_ports = range(1)
 
     @property
     def key(self) -> tuple[str, ...] | None:
+        return self.window.by
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
         return self.window.by
 
     @property
@@ -53,11 +63,11 @@ class Aggregate(Operator):
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         counts, why = self.window.results
         copies = key_folds(self.folds, self.fields, self.window.by)
-        return Model(why, (counts,), ((copies,),), (fold_reads(self.folds, self.window.by),))
+        return Model(why, (counts,), ((copies,),), (fold_reads(self.folds, self.window.reads),))
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
         arguments = (fold.argument.reads(names) for fold in self.folds if fold.argument)
-        return set(self.window.by).union(*arguments)
+        return set(self.window.reads).union(*arguments)
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         return fold_code(self.folds, inputs[0], self.where)
@@ -70,9 +80,21 @@ class Join(Operator):
     on: tuple[str, ...]
 
     counts_emissions: ClassVar[bool] = False
+    users_code = None
+    mark_port = None
+    mark_output = None
+    makes_marks = False
+    acts_at_end = False
+    ranks_keys = False
+    late_ports = range(0)
+    time_lengths = ()
+    placing_ports = range(1)  # only tuples of port 0 make it emit tuples
 
     @property
     def key(self) -> tuple[str, ...] | None:
+        return self.on
+
+    def port_key(self, port: int) -> tuple[str, ...] | None:
         return self.on
 
     @property
@@ -81,10 +103,6 @@ class Join(Operator):
 
     def state_fingerprint(self) -> str:
         return f"join v1 last(1) on {', '.join(self.on)} {self.outputs[0].attributes}"
-
-    @property
-    def placing_ports(self) -> range:
-        return range(1)  # only tuples of port 0 make it emit tuples
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         copies = (same(self.outputs[0], inputs[0]), {name: name for name in self.on})

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from thalweg.ir.operator_model import ONE, Model, same
-from thalweg.ir.operators.base import Operator
+from thalweg.ir.operators.base import Stateless
 from thalweg.ir.operators.per_tuple import Judging
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TRUTH, UserCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventTime(Operator):
+class EventTime(Stateless):
     """Emits a mark before each tuple whose time advances the event time to a new step.
 
     The event time at a tuple is the greatest time so far minus `lateness`, rounded down to a step. A frame knows only
@@ -26,10 +26,8 @@ class EventTime(Operator):
     step: int
 
     counts_emissions: ClassVar[bool] = True
-
-    @property
-    def mark_output(self) -> int | None:
-        return 1
+    mark_output = 1
+    users_code = None
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         copies = (same(inputs[0], inputs[0]),)
@@ -50,11 +48,8 @@ class Punctor(Judging):
     before: bool
 
     counts_emissions: ClassVar[bool] = True
+    mark_output = 1
     use: ClassVar[str] = TRUTH
-
-    @property
-    def mark_output(self) -> int | None:
-        return 1
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return self.passing("punctor passes every tuple on", (ONE,), inputs)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from thalweg.ir.expr import Record, can_fall_back, can_raise, live_fields, reads
 from thalweg.ir.operator_model import AT_MOST_ONE, ONE, Bounds, Model, copied_fields, same
-from thalweg.ir.operators.base import Calling, Operator
+from thalweg.ir.operators.base import Calling, Stateless
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TRUTH, TUPLE, TUPLES, VALUE, UserCode, UserFunction
 
@@ -18,6 +18,7 @@ class Map(Calling):
     """Emits one tuple for each tuple."""
 
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
     use: ClassVar[str] = TUPLE
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
@@ -42,6 +43,7 @@ class FlatMap(Calling):
     """Emits any number of tuples for each tuple."""
 
     counts_emissions: ClassVar[bool] = True
+    mark_output = None
     use: ClassVar[str] = TUPLES
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
@@ -56,6 +58,8 @@ class MapBatches(Calling):
     """Calls a user function for each batch, which returns one row for each row."""
 
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
+    use: ClassVar[str] = VALUE
 
     library: str  # arrow or polars
 
@@ -68,7 +72,11 @@ class MapBatches(Calling):
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         contract = "each output row depends only on its input row"
         function = self.function.callable
-        return (UserFunction(function=function, where=self.where, arguments=(None,), main=True, contract=contract),)
+        return (
+            UserFunction(
+                function=function, where=self.where, arguments=(None,), use=self.use, main=True, contract=contract
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +100,7 @@ class Filter(Judging):
     """Forwards the tuples for which the function returns a true value."""
 
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
     use: ClassVar[str] = TRUTH
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
@@ -103,6 +112,7 @@ class Split(Judging):
     """Sends each tuple to the output port that the function returns."""
 
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
     use: ClassVar[str] = VALUE
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
@@ -111,11 +121,13 @@ class Split(Judging):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing(Operator):
+class Passing(Stateless):
     """Forwards tuples unchanged, without reading them."""
 
     is_family: ClassVar[bool] = True
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
+    users_code = None
 
     def needed(self, port: int, names: Set[str], live: Set[str], *, by_rows: bool) -> Set[str]:
         return live

@@ -91,6 +91,10 @@ class Process(Operator):
     def ranks_keys(self) -> bool:
         return self.by is not None and (self.acts_at_end or (self.marked and acts_on_marks(self.logic)))
 
+    @property
+    def placing_ports(self) -> range:
+        return range(len(self.inputs))
+
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return None if self.library is None else self.library.known(self, inputs)
 

@@ -8,17 +8,19 @@ from typing import ClassVar
 
 from thalweg.ir.endpoints import SinkEndpoint, SourceEndpoint
 from thalweg.ir.operator_model import MANY, Model
-from thalweg.ir.operators.base import Operator
+from thalweg.ir.operators.base import Stateless
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TUPLE, UserCode, UserFunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(Operator):
+class Entry(Stateless):
     """An operator without inputs."""
 
     is_family: ClassVar[bool] = True
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
+    users_code = None  # a source may call a function, but more than the function defines the source
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return Model("it has no input", (MANY,), ((),), (), can_fail=False)
@@ -48,10 +50,12 @@ class Feedback(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink(Operator):
+class Sink(Stateless):
     endpoint: SinkEndpoint
 
     counts_emissions: ClassVar[bool] = False
+    mark_output = None
+    users_code = None
 
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return Model("a sink writes all tuples in order", (), (), (None,) * len(inputs), can_fail=False)

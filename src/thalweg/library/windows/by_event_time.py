@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from thalweg.ir.times import to_time
 from thalweg.ir.windows import EVENT_TIME, Window
@@ -102,10 +102,14 @@ class EventTimeApply(Applied, EventTimeAggregate):
 class TimeWindow(Window):
     """The fields of both kinds: `size` and `step` in the unit of the attribute `on` (microseconds for datetimes)."""
 
+    is_family: ClassVar[bool] = True
+
     size: int
     step: int
     on: str
     clock: bool = field(default=False, compare=False, repr=False)  # sizes were given as timedeltas
+
+    distance = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -165,6 +169,3 @@ class SlidingTime(TimeWindow):
 
     def __str__(self) -> str:
         return self._text("sliding")
-
-
-WINDOWS = [TumblingTime, SlidingTime]

@@ -47,11 +47,16 @@ class TumblingPunctuation(Window):
     has_kernel = False
     aggregate = PunctuatedAggregate
     apply = PunctuatedApply
+    distance = None
     stretches = 1
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
         return (0, 0), "a window emits results when a mark closes it"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.by
 
     def __str__(self) -> str:
         return f"tumbling(punctuation 1){self.by_text}"
@@ -69,6 +74,7 @@ class SlidingPunctuation(Window):
     has_kernel = False
     aggregate = PunctuatedAggregate
     apply = PunctuatedApply
+    distance = None
 
     @classmethod
     def checked(cls, by: tuple[str, ...], punctuations: object) -> SlidingPunctuation:
@@ -78,8 +84,9 @@ class SlidingPunctuation(Window):
     def results(self) -> tuple[tuple[int, int | None], str]:
         return (0, 0), "a window emits results when a mark closes it"
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.by
+
     def __str__(self) -> str:
         return f"sliding(punctuation {self.stretches}){self.by_text}"
-
-
-WINDOWS = [TumblingPunctuation, SlidingPunctuation]

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import ClassVar
 
+from thalweg.ir.completeness import check_pieces
 from thalweg.library.window_arguments import Duration, bad, stretch
 
 
@@ -14,7 +15,11 @@ class JoinWindow:
 
     __slots__ = ()
 
+    is_family: ClassVar[bool] = True  # of a class itself, as for other windows
     written: ClassVar[str]  # how users write it, as in a table of docs/operators.md
+
+    def __init_subclass__(cls) -> None:
+        check_pieces(cls, JoinWindow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,3 @@ class Within(JoinWindow):
     @classmethod
     def checked(cls, time: Duration) -> Within:
         return cls(stretch("join", "time", time), isinstance(time, dt.timedelta))
-
-
-WINDOWS = [Last, Within]

@@ -12,6 +12,8 @@ from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
 class RunningAggregate(WindowAggregate):
     """Aggregates over all tuples of the key so far."""
 
+    is_empty = False
+
     def __init__(self) -> None:
         self.pane = Pane()
 
@@ -34,13 +36,15 @@ class Running(Window):
     has_kernel = True
     aggregate = RunningAggregate
     apply = RunningApply
+    distance = None
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
         return (1, 1), "a running window emits a result for each tuple"
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.by
+
     def __str__(self) -> str:
         return f"running{self.by_text}"
-
-
-WINDOWS = [Running]

@@ -17,6 +17,8 @@ from thalweg.library.window_arguments import delta_on, whole
 class SlidingAggregate(WindowAggregate):
     """Aggregates over the last tuples, by count or by the distance of an attribute to that of the newest tuple."""
 
+    is_empty = False  # from its first tuple on
+
     def __init__(self) -> None:
         self.queue = TwoStacks()
         self.lists: deque[tuple[Any, ...]] = deque()
@@ -74,6 +76,7 @@ class Sliding(Window):
     has_kernel = True
     aggregate = SlidingAggregate
     apply = SlidingApply
+    distance = None
 
     @classmethod
     def checked(cls, by: tuple[str, ...], count: object, slide: object) -> Sliding:
@@ -83,6 +86,10 @@ class Sliding(Window):
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
         return _results(self.slide)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.by
 
     def __str__(self) -> str:
         return f"sliding(count {self.count}{_slide_text(self.slide)}){self.by_text}"
@@ -122,6 +129,3 @@ class SlidingDelta(Window):
 
     def __str__(self) -> str:
         return f"sliding(delta {self.delta} on {self.on}{_slide_text(self.slide)}){self.by_text}"
-
-
-WINDOWS = [Sliding, SlidingDelta]

@@ -63,6 +63,7 @@ class Tumbling(Window):
     has_kernel = True
     aggregate = TumblingAggregate
     apply = TumblingApply
+    distance = None
 
     @classmethod
     def checked(cls, by: tuple[str, ...], count: object) -> Tumbling:
@@ -71,6 +72,10 @@ class Tumbling(Window):
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
         return _RESULTS
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.by
 
     def __str__(self) -> str:
         return f"tumbling(count {self.count}){self.by_text}"
@@ -108,6 +113,3 @@ class TumblingDelta(Window):
 
     def __str__(self) -> str:
         return f"tumbling(delta {self.delta} on {self.on}){self.by_text}"
-
-
-WINDOWS = [Tumbling, TumblingDelta]

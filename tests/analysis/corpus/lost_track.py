@@ -1,4 +1,4 @@
-"""Cases: what was lost, and code that hides."""
+"""Cases: values that the analysis cannot track, and code that hides effects."""
 
 # ruff: noqa: UP031, UP042
 # mypy: ignore-errors

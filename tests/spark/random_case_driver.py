@@ -1,4 +1,4 @@
-"""A driver for random cases that another process drew: python -m tests.spark.planned_driver FOLDER PER_EPOCH.
+"""A driver for random cases that another process generated: python -m tests.spark.random_case_driver FOLDER PER_EPOCH.
 
 The folder holds the pickled cases and their files, and gets the checkpoint. The plan is made here, as by any start:
 what an iterable gives stays in its driver.
@@ -43,7 +43,7 @@ class Drawn:
 
 
 def main(folder: Path, per_epoch: int) -> None:
-    from tests.spark.planned_driver import Drawn  # under this name it was pickled
+    from tests.spark.random_case_driver import Drawn  # under this name it was pickled
 
     drawn = pickle.loads((folder / "cases").read_bytes())
     assert isinstance(drawn, Drawn)

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from thalweg.analysis.apply_declarations import changed, with_declared
-from thalweg.analysis.follow_user_code import Followed, followed, tuple_types
+from thalweg.analysis.follow_user_code import FollowedCode, followed, tuple_types
 from thalweg.analysis.program.notes import Copied, FollowResult
 from thalweg.ir.facts import (
     MUTATES_INPUT,
@@ -50,7 +50,7 @@ def _facts_of(graph: LogicalGraph) -> dict[str, Facts]:
     return made
 
 
-def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followed], shared: list[Effect]) -> Facts:
+def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[FollowedCode], shared: list[Effect]) -> Facts:
     main = next((one for one in code if one.code.main), None)
     model = _with_code(operator, inputs, main)
     effects = _sorted([*(e for one in code for e in one.notes.effects), *shared])
@@ -67,12 +67,12 @@ def _facts(operator: Operator, inputs: tuple[TupleType, ...], code: list[Followe
     )
 
 
-def _counts_by_code(main: Followed) -> bool:
+def _counts_by_code(main: FollowedCode) -> bool:
     """Whether only the user code determines how many tuples are emitted for one."""
     return not isinstance(main.code, UserFunction) or main.code.use == TUPLES
 
 
-def _with_code(operator: Operator, inputs: tuple[TupleType, ...], main: Followed | None) -> Model:
+def _with_code(operator: Operator, inputs: tuple[TupleType, ...], main: FollowedCode | None) -> Model:
     """The model, with the facts that the user code adds to it."""
     model = operator.model(inputs)
     code = None if main is None else main.code
@@ -125,7 +125,7 @@ def _sorted(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     return tuple(sorted(set(effects), key=lambda e: (e.kind, e.reason.where.file, e.reason.where.line, e.reason.text)))
 
 
-def _state(operator: Operator, main: Followed | None, effects: tuple[Effect, ...], model: Model) -> StateFact:
+def _state(operator: Operator, main: FollowedCode | None, effects: tuple[Effect, ...], model: Model) -> StateFact:
     by = operator.port_keys
     worst = next((e for kind in NOT_STATELESS for e in effects if e.kind == kind), None)
     contract = main.code.contract if main is not None and isinstance(main.code, UserFunction) else ""
@@ -172,7 +172,7 @@ def _forwards(operator: Operator, model: Model) -> tuple[tuple[Copies, ...], ...
 class _Changes:
     """The changes that operators make, or may make, to the objects that they hold, by object."""
 
-    def __init__(self, codes: Mapping[str, list[Followed]]) -> None:
+    def __init__(self, codes: Mapping[str, list[FollowedCode]]) -> None:
         self.codes = codes
         self.by_object: dict[int, list[_Change]] = {}
         self.reachable: dict[int, Mapping[int, object]] = {}

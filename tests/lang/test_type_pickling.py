@@ -1,4 +1,4 @@
-"""Tuple types travel to workers, which cannot import the user's module: a class then arrives in parts."""
+"""Tuple types are sent to workers, which cannot import the user's module: a class is then sent in parts."""
 
 from __future__ import annotations
 

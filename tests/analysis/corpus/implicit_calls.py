@@ -1,4 +1,4 @@
-"""Cases: code that runs where one does not expect any."""
+"""Cases: user code that runs without a visible call."""
 
 # mypy: ignore-errors
 # ruff: noqa: B008, B032

@@ -29,12 +29,12 @@ VIEWS = ("table", "line")
 
 
 class View(Protocol):
-    """What the user sees of a run while it works."""
+    """Shows the progress of a run."""
 
     def watch(self, report: EpochReport) -> None: ...
 
     def stopping(self, epoch: int | None) -> None:
-        """The run stops, after this epoch if one is in progress. Called in a thread of its own."""
+        """The run stops, after this epoch if one is in progress. Called in a separate thread."""
 
     def close(self) -> None: ...
 
@@ -43,8 +43,8 @@ class View(Protocol):
 def progress(
     out: Console, err: Console, plan: Plan, *, as_json: bool, view: str | None, tables: Tables | None = None
 ) -> Iterator[View]:
-    """A table or a line that is kept up to date on a terminal, below the live tables of sinks; a line per epoch, or a
-    JSON document, elsewhere."""
+    """On a terminal, a table or a line that is kept up to date, below the live tables of sinks; otherwise a line or a
+    JSON document per epoch."""
     if view is not None and view not in VIEWS:
         raise UsageError("unknown view", expected=" or ".join(VIEWS), found=view, hint=did_you_mean(view, VIEWS))
     made: View
@@ -72,7 +72,7 @@ class Events:
         print_json({"event": "stopping", "epoch": epoch})
 
     def close(self) -> None:
-        """There is nothing to take away."""
+        """Nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class EpochLines:
 
 
 class LiveLine:
-    """Started by the first epoch: before, Spark's start has the terminal for itself."""
+    """Started by the first epoch: before it, Spark may print to the terminal while it starts."""
 
     def __init__(self, out: Console, tables: Tables) -> None:
         self.out, self.totals, self.spinner, self.tables = out, Totals(), Spinner("dots"), tables
@@ -109,7 +109,7 @@ class LiveLine:
         self.out.print(stopping_line(epoch))
 
     def close(self) -> None:
-        self.live.update(Group(*self.tables.shown.values(), self.spinner.text))  # what remains does not turn
+        self.live.update(Group(*self.tables.shown.values(), self.spinner.text))  # without the animation
         self.live.stop()
 
 
@@ -134,7 +134,7 @@ def _rate(tuples: int, seconds: float) -> float:
 
 @dataclass
 class Totals:
-    """What the live line adds up over the epochs of this run."""
+    """The totals over the epochs of this run, for the live line."""
 
     tuples_in: int = 0
     tuples_out: dict[str, int] = field(default_factory=dict)
@@ -146,7 +146,7 @@ class Totals:
             self.tuples_out[sink] = self.tuples_out.get(sink, 0) + count
 
     def line(self, report: EpochReport) -> str:
-        """Rates are those of the last epoch; the sums are of the run."""
+        """Rates of the last epoch, sums over the run."""
         out = ", ".join(f"{_rate(n, report.seconds):,.0f}/s to {sink}" for sink, n in report.tuples_out.items())
         backlog = f"  {report.backlog:,} waiting" if report.backlog else ""
         state = "end of input" if report.final else f"{_rate(report.tuples_in, report.seconds):,.0f} tuples/s in, {out}"

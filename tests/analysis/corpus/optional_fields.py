@@ -1,4 +1,4 @@
-"""Cases: fields that are perhaps not there."""
+"""Cases: fields that may be missing."""
 
 # mypy: ignore-errors
 

@@ -1,19 +1,17 @@
-"""From what the command line says to a graph and its plan."""
+"""Build the graph and the plan from the arguments of a command."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
 
 from thalweg.cli.find_app import load_app
 from thalweg.cli.terminal import err
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.plan_options import OPEN
 from thalweg.optimize.passes import Observer, ignore
 from thalweg.optimize.request import PlanRequest
-from thalweg.planning.run_plan import Planned, plan_run
+from thalweg.planning.run_plan import RunPlan, plan_run
 
 
 def graph_of(app: str, params: list[str] | None) -> LogicalGraph:
@@ -22,17 +20,10 @@ def graph_of(app: str, params: list[str] | None) -> LogicalGraph:
 
 def planned_by(
     graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
-) -> Planned:
-    """The plan of a request; a sample of the input is counted with a note that it takes a while."""
+) -> RunPlan:
+    """The plan of a request; a status line is shown while a sample of the input is counted."""
     with err.status("counting keys in a sample of the input") if request.balance else nullcontext():
         return plan_run(graph, request, checkpoint, observe)
-
-
-def degree_of(text: str) -> int | Literal["open"]:
-    """A number of channels, or "open"."""
-    if text != OPEN and not (text.isdecimal() and int(text) > 0):
-        raise UsageError("--degree counts channels", expected="1 or more, or open", found=text)
-    return OPEN if text == OPEN else int(text)
 
 
 def pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
-from thalweg.analysis.facts import facts_of
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.safety import check_safety
 from thalweg.errors import GraphError, ThalwegWarning
 from thalweg.ir.facts import Facts
@@ -208,7 +208,7 @@ def test_hidden_state_is_refused() -> None:
     assert "@tw.declare" in text
 
 
-def test_a_plan_of_ones_own_is_no_way_out() -> None:
+def test_a_given_plan_is_not_a_way_around_the_check() -> None:
     """As `app.start(plan=…)` takes it."""
     safe = graph(lambda s: s.map(tw.declare(state="stateless")(lambda t: cached(t)), Out, name="op"))
     text = print_plan(make_plan(safe))
@@ -288,7 +288,9 @@ def test_a_clock_is_a_warning_once() -> None:
         return {"k": t.k, "a": int(time.time())}
 
     made = graph(lambda s: s.map(stamped, Out, name="op"))
-    with pytest.warns(ThalwegWarning, match=r"op depends on the clock \(calls time.time\(\), .*test_declared.py"):
+    with pytest.warns(
+        ThalwegWarning, match=r"op depends on the clock \(calls time.time\(\), .*test_apply_declarations.py"
+    ):
         check_safety(made)
     check_safety(made)  # warnings are errors here
     check_safety(graph(lambda s: s.map(tw.declare(effects="none")(stamped), Out, name="op")))

@@ -1,4 +1,4 @@
-"""Numbered small files: old ones are put together, and nothing is lost whenever a process is killed at it."""
+"""Numbered small files: old ones are merged, and nothing is lost if the process is killed at any moment."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         log.append(Epoch(0, (), final=True))
 
 
-def test_a_hole_is_left_for_whoever_needs_it(tmp_path: Path) -> None:
+def test_a_hole_prevents_a_group(tmp_path: Path) -> None:
     files = filled(tmp_path, 7)
     (tmp_path / f"{1:010d}.json").unlink()
     for number in range(7, 15):
@@ -131,7 +131,7 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
     assert number > GROUP
 
 
-def test_a_run_goes_on_from_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_from_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Log and reports in groups of two: the answer is the same, and a start reads what was put away."""
     monkeypatch.setattr(numbered.NumberedFiles.__init__, "__defaults__", (2,))
     small = Small.make(tmp_path / "small", files=6)

@@ -1,4 +1,4 @@
-"""What a run's sinks got, as the pages of docs/ show it."""
+"""The tuples that a run's sinks received, as text in the form used in docs/."""
 
 from __future__ import annotations
 
