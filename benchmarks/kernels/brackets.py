@@ -67,9 +67,8 @@ FORMS = {"a chain of ten maps": chain, "ten filters": branches}
 
 def run_plain(pe: PE, turn: Turn) -> Output:
     streams: tuple[Any, ...] = ()
-    with np.errstate(all="ignore"):
-        for segment in pe.segments:
-            streams = segment(pe, turn, *streams)
+    for segment in pe.segments:
+        streams = segment(pe, turn, *streams)
     return turn.output
 
 

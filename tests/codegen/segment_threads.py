@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from queue import Queue
 from typing import Any
 
-import numpy as np
-
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.generated_code import Segment
 from thalweg.runtime.pe import PE
@@ -50,9 +48,7 @@ class ThreadedPE(PE):
     def _serve(self, segment: Segment, source: Passed, into: Passed, errors: list[BaseException]) -> None:
         for turn, streams in iter(source.get, None):
             try:
-                with np.errstate(all="ignore"):
-                    passed = segment(self, turn, *streams)
-                into.put((turn, passed))
+                into.put((turn, segment(self, turn, *streams)))
             except BaseException as error:  # raised again where the epoch is run
                 errors.append(error)
         into.put(None)

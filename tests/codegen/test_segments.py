@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +23,12 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime.brackets import Stack
+from thalweg.runtime.frame import Frame
+from thalweg.runtime.generated_code import generated
+from thalweg.runtime.pe import PE
+from thalweg.runtime.resources import Resources
+from thalweg.runtime.turn import Turn
 
 
 class Item(tw.Tuple):
@@ -100,6 +108,27 @@ def test_segments_in_threads(graph: LogicalGraph, monkeypatch: pytest.MonkeyPatc
     for cuts in (*([place] for place in places), places):
         check(graph, plan, cuts)
     assert ThreadedPE.most_threads > 2
+
+
+class Number(tw.Tuple):
+    x: float
+
+
+@pytest.mark.parametrize("stacks", [(), (Stack(),)], ids=["plain", "bracketed"])
+def test_a_segment_runs_without_warnings_in_any_thread(stacks: tuple[Stack, ...]) -> None:
+    """numpy's settings belong to a thread. (Warnings are errors in tests.)"""
+    app = tw.App("warnings")
+    numbers = app.source(tw.beacon(lambda i: {"x": i * 1e300}, count=3), Number, name="numbers")
+    numbers.map(lambda t: {"x": t.x * t.x - t.x * t.x}, name="huge").sink(tw.collect(), name="out")
+    ((program,),) = compile_plan(make_plan(app.graph()))
+    pe, segments = PE(program, 0, Resources()), generated(program).bracketed if stacks else generated(program).segments
+    turn = Turn({"numbers": Frame(np.arange(3), (), {"x": np.arange(3) * 1e300})})
+    with ThreadPoolExecutor(1) as thread:
+        for segment in segments:
+            thread.submit(segment, pe, turn, *stacks).result()
+    ((_, _, frame),) = turn.output.frames
+    assert [str(x) for x in np.asarray(frame.columns["x"])] == ["0.0", "nan", "nan"]
+    assert turn.output.failures == []
 
 
 def test_segments_pass_the_streams_that_are_read_later(graph: LogicalGraph) -> None:

@@ -40,7 +40,7 @@ def test_what_is_remembered_is_what_the_reference_remembers(small: Small) -> Non
     reference.run(small.log())
     vwap = {e.key: e.values for e in found.operator("vwap").entries()}
     assert {key: values["count"] for key, values in vwap.items()} == {
-        key: window.count for key, (window, _) in reference.state["vwap"].items()
+        key: window.came for key, (window, _) in reference.state["vwap"].items()
     }
     join = {e.key: e.values["vwap"] for e in found.operator("bargains.join").entries()}
     assert join == {key: row.vwap for key, row in reference.state["bargains.join"].items()}

@@ -171,6 +171,16 @@ def test_refusals(small: Small, tmp_path: Path) -> None:
         migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree=3))
 
 
+def test_degrees_by_operator(small: Small, tmp_path: Path) -> None:
+    """An operator that is not named keeps its degree; a name that the checkpoint does not have is refused."""
+    stopped(small)
+    with pytest.raises(CheckpointError, match="the checkpoint has no state of vwapp") as error:
+        migrate(small.checkpoint, tmp_path / "new", PlanRequest(degree={"vwapp": 3}))
+    assert error.value.hint == "did you mean `vwap`?"
+    wide = moved_to(small, "wide", PlanRequest(degree={"vwap": 3}))
+    assert read_manifest(wide.checkpoint).degrees == {"vwap": 3, "bargains.join": 2}
+
+
 def test_channels_must_agree_on_the_event_time(small: Small) -> None:
     stopped(small)
     manifest = read_manifest(small.checkpoint)

@@ -30,7 +30,7 @@ from thalweg.ir.types import (
 from thalweg.ir.values import reviver
 from thalweg.runtime.columns import from_values
 from thalweg.runtime.keys import keys_of
-from thalweg.verify.reference import _key
+from thalweg.verify.reference_keys import key_of as _key
 
 
 def word(value: int) -> bytes:

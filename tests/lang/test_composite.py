@@ -48,12 +48,12 @@ def test_operators_are_named_after_the_call() -> None:
     loud = smooth(ticks, 9).filter(lambda t: t.mean > 1.0)
     smooth(ticks, 4).sink(tw.collect())
     smooth(ticks, 5).sink(tw.collect())
-    own = smooth.named("own/1")(ticks, 6)
+    own = smooth.named("own-1")(ticks, 6)
     for stream in (short, loud, own):
         ends(stream)
     assert names(app) == [
         *("ticks", "short.mean", "loud.smooth.mean", "loud", "smooth.mean", "sink", "smooth_2.mean", "sink_2"),
-        *("own/1.mean", "ends.sink", "ends_2.sink", "ends_3.sink"),
+        *("own-1.mean", "ends.sink", "ends_2.sink", "ends_3.sink"),
     ]
 
 

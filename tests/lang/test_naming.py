@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import thalweg as tw
 from tests.graphs import Tick, bargains
 from thalweg.errors import GraphError
+
+
+class Item(tw.Tuple):
+    i: int
 
 
 def names(app: tw.App) -> list[str]:
@@ -44,8 +51,8 @@ def test_an_annotated_variable() -> None:
 
 def test_an_own_name_wins() -> None:
     app = tw.App("names")
-    ticks = app.source(tw.files("ticks"), Tick, name="input/1")
-    assert ticks.ref.operator == "input/1"
+    ticks = app.source(tw.files("ticks"), Tick, name="input-1")
+    assert ticks.ref.operator == "input-1"
 
 
 def test_two_operators_of_one_name_are_refused() -> None:
@@ -57,9 +64,89 @@ def test_two_operators_of_one_name_are_refused() -> None:
     assert "test_naming.py:" in str(error.value.found)
 
 
-@pytest.mark.parametrize("name", ["", "two words", "a=b", "a#b", "a[0]", "tab\t", "nul\0", "\ud800"])
-def test_names_that_the_text_form_could_not_hold(name: str) -> None:
+BAD_WORDS = ["", "two words", "a=b", "a#b", "a[0]", "tab\t", "nul\0", "\ud800", "\x1b[31m", "a;b", "a,b"]
+BAD_PATHS = ["../../escaped", "..", ".", ".hidden", "a/b", "/a", "a\\b", "a..b", "a."]
+
+
+@pytest.mark.parametrize("name", [*BAD_WORDS, *BAD_PATHS])
+def test_names_that_plans_options_and_checkpoints_could_not_hold(name: str) -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
     with pytest.raises(GraphError, match="bad application name"):
         tw.App(name)
-    with pytest.raises(GraphError, match="bad operator name"):
-        tw.App("names").source(tw.files("ticks"), Tick, name=name)
+    with pytest.raises(GraphError, match="bad composite name"):
+        tw.composite(lambda stream: stream).named(name)
+    with pytest.raises(GraphError, match="bad operator name") as error:
+        ticks.sink(tw.collect(), name=name)
+    assert error.value.where is not None
+    assert error.value.where.file == __file__
+    assert error.value.expected == (
+        "a word without spaces, control characters or # = [ ] ; , / \\; dots only inside it"
+    )
+    assert error.value.found == repr(name)
+    assert error.value.hint is not None
+
+
+@pytest.mark.parametrize("name", ["größe", "温度", "имя-1", "a.b", "x'y", "naïve_2", "🙂"])
+def test_names_in_any_script_are_folders_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+    app = tw.App("names")
+    items = app.source(tw.iterable([{"i": 1}, {"i": 2}]), Item, name=f"in.{name}")
+    items.filter(lambda t: t.i > 1, name=f"more.{name}").sink(tw.collect(), name=name)
+    found = tw.run(app, engine="local", checkpoint=tmp_path / "checkpoint", fuse=f"in.{name}, more.{name}")
+    assert found.tuples_out == {name: 1}
+    assert (tmp_path / "checkpoint" / "results" / name).is_dir()
+
+
+def test_numbers_of_names_fill_the_gaps_that_own_names_leave() -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
+    made: list[str] = []
+    for number in range(8):
+        if number == 2:
+            made.append(ticks.filter(lambda t: t.volume > 1, name="filter_4").ref.operator)
+        if number == 6:
+            made.append(ticks.filter(lambda t: t.volume > 1, name="filter_2_2").ref.operator)
+        made += [ticks.filter(lambda t: t.volume > 1).ref.operator]
+    numbers = [*("filter", "filter_2", "filter_4", "filter_3"), *(f"filter_{i}" for i in (5, 6, 7))]
+    assert made == [*numbers, "filter_2_2", "filter_8", "filter_9"]
+
+
+def test_a_name_that_was_not_used_is_given_again() -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
+    ticks.filter(lambda t: t.volume > 1).sink(tw.collect())
+    with pytest.raises(GraphError):
+        ticks.filter(lambda t: t.volume > 1, on_error="other")
+    ticks.filter(lambda t: t.volume > 1).sink(tw.collect())
+    assert names(app) == ["ticks", "filter", "sink", "filter_2", "sink_2"]
+
+
+def test_calls_of_a_composite_are_numbered_like_operators() -> None:
+    @tw.composite
+    def busy(stream: tw.Stream) -> tw.Stream:
+        return stream.filter(lambda t: t.volume > 1, name="f")
+
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
+    busy(ticks), busy.named("busy_2")(ticks), busy(ticks), busy(ticks)
+    assert names(app)[1:] == ["busy.f", "busy_2.f", "busy_3.f", "busy_4.f"]
+
+
+class CountedDict(dict[str, Any]):
+    """Counts how often a name is looked up."""
+
+    looked_up = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.looked_up += 1
+        return super().__contains__(key)
+
+
+def test_naming_an_operator_takes_as_long_as_the_last() -> None:
+    app = tw.App("names")
+    app._by_name = taken = CountedDict()
+    ticks = app.source(tw.files("ticks"), Tick)
+    for _ in range(200):
+        ticks.filter(lambda t: t.volume > 1)
+    assert taken.looked_up < 1_000  # it was one for each number below: 20,000
+    assert names(app)[-1] == "filter_200"

@@ -14,8 +14,8 @@ import thalweg as tw
 from thalweg import testing
 from thalweg.endpoints.kafka import Kafka
 from thalweg.endpoints.spark_rows import SparkFormat, SparkFrame
+from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.errors import GraphError, PlanError
-from thalweg.verify.check import sample_log
 
 SERVERS = "127.0.0.1:9092"
 

@@ -68,7 +68,7 @@ def test_a_module_without_folds_fails_with_its_name(tmp_path: Path, monkeypatch:
 
 
 def test_a_window_without_one_of_its_parts_fails_with_its_name() -> None:
-    with pytest.raises(InternalError, match="Yearly does not define distance, has_kernel, reads, written, as every Win"):
+    with pytest.raises(InternalError, match="Yearly does not define distance, has_kernel, reads, written, as"):
 
         @dataclass(frozen=True, slots=True)
         class Yearly(Window):

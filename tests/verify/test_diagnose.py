@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from tests.small import Small
+from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import StreamRef
 from thalweg.optimize.passes import make_plan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe import PE
 from thalweg.runtime.turn import Turn
-from thalweg.verify.check import CheckResult, check, sample_log
+from thalweg.verify.check import CheckResult, check
 from thalweg.verify.diagnose import first_divergence, tapped
 from thalweg.verify.reference import Reference
 

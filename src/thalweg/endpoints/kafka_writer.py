@@ -14,8 +14,8 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from thalweg.endpoints.kafka import Kafka
+from thalweg.endpoints.retry import deliver
 from thalweg.endpoints.spark_options import revealed
-from thalweg.engine.storage.retry import deliver
 from thalweg.engine.storage.tuple_lines import json_rows_of
 from thalweg.errors import EngineError, InternalError
 from thalweg.ir.attribute_text import to_json

@@ -14,8 +14,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from thalweg.endpoints.postgres import Postgres
 from thalweg.endpoints.postgres_tables import DatabaseColumn, check_columns, columns_of_table, create_table, made_of
 from thalweg.endpoints.postgres_values import to_postgres
+from thalweg.endpoints.retry import reason
 from thalweg.endpoints.table_writer import EPOCHS, Owner, TableWriter
-from thalweg.engine.storage.retry import reason
 from thalweg.ir.endpoints import SinkSite
 from thalweg.runtime.columns import to_list
 from thalweg.runtime.frame import Frame

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TextIO, TypeVar
 
-from thalweg.engine.storage.retry import deliver, keep_trying, reason
+from thalweg.endpoints.retry import deliver, keep_trying, reason
 from thalweg.errors import CheckpointError, OutputError
 from thalweg.ir.endpoints import SinkSite
 

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from thalweg.endpoints.retry import keep_trying
 from thalweg.endpoints.tcp import Tcp
-from thalweg.engine.storage.retry import keep_trying
 from thalweg.engine.storage.tuple_lines import LineParser, line_parser
 from thalweg.errors import InputError
 from thalweg.ir.endpoints import FeederTarget

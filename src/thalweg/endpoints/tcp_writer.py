@@ -10,8 +10,8 @@ from __future__ import annotations
 import socket
 from typing import TextIO
 
+from thalweg.endpoints.retry import deliver
 from thalweg.endpoints.tcp import Tcp
-from thalweg.engine.storage.retry import deliver
 from thalweg.engine.storage.tuple_lines import json_line, json_rows_of
 from thalweg.ir.endpoints import POSITION_COLUMNS
 from thalweg.ir.operators import Sink

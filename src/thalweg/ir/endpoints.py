@@ -68,7 +68,7 @@ class Endpoint(ABC):
 _known: dict[str, type[Endpoint]] = {}  # by call; filled when the endpoints' modules are imported
 
 
-def known(kind: type[Endpoint]) -> list[str]:
+def known(kind: type) -> list[str]:
     """The calls that make endpoints of this kind."""
     return sorted(call for call, endpoint in _known.items() if issubclass(endpoint, kind))
 

@@ -74,10 +74,6 @@ class Selectivity:
     def exactly_one(self) -> bool:
         return self.least == self.most == 1
 
-    @property
-    def at_most_one(self) -> bool:
-        return self.most is not None and self.most <= 1
-
     def __str__(self) -> str:
         if not self.known:
             return "unknown"
@@ -114,7 +110,3 @@ class Facts:
 
     def effects_of(self, *kinds: str) -> tuple[Effect, ...]:
         return tuple(effect for effect in self.effects if effect.kind in kinds)
-
-    def forwards_all(self, attributes: tuple[str, ...]) -> bool:
-        """Whether all output tuples have the values of these attributes of the input tuple, under the same names."""
-        return all(m.get(a) == a for port in self.forwards for m in port for a in attributes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from thalweg.ir.completeness import check_pieces
 from thalweg.ir.logic import Logic
 from thalweg.ir.operator_model import Model
-from thalweg.ir.types import TupleType
+from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.ir.user_code import UserCode
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ class LibraryLogic(Logic):
     """User classes are analyzed to find their properties; these classes declare them, so that no other code depends on
     these classes.
 
-    A class that defines or inherits `process` must define all of them: otherwise it fails when it is defined, not when it
-    runs.
+    A class that defines or inherits `process` must define all but `due`: otherwise it fails when it is defined, not
+    when it runs.
     """
 
     makes_marks: ClassVar[bool]  # whether it emits marks instead of tuples
@@ -67,3 +67,8 @@ class LibraryLogic(Logic):
     @abstractmethod
     def is_empty(self) -> bool:
         """Whether a key's object holds nothing, so that it need not be stored."""
+
+    @property
+    def due(self) -> int | None:
+        """The time of the first mark at which it may act; None: at no mark before its next tuple."""
+        return INT64_MIN

@@ -117,7 +117,6 @@ def _text_rule(op: str, arguments: tuple[AttributeType, ...]) -> Rule:
 
 
 RULES: Mapping[Rule, AttributeType] = dict(_rules())
-OPERATIONS = frozenset(rule[0] for rule in RULES)
 
 # Operations that raise for some operands, or whose result may exceed 64 bits or the available memory.
 _RAISING = frozenset(

@@ -40,6 +40,8 @@ def raised_in(error: BaseException) -> Raised | None:
         code, module = frame.f_code, frame.f_globals
         if not is_foreign(code.co_filename) and not is_foreign(module.get("__file__", "")):  # native code has odd names
             found = Raised(module.get("__name__", ""), code.co_filename, line, code.co_name)
+    if found is None and error.__cause__ is not None:  # an error inside an immediate loop
+        return raised_in(error.__cause__)
     return found
 
 

@@ -16,8 +16,8 @@ EVENT_TIME, PUNCTUATION = "event time", "punctuation"  # the marks that can clos
 class Window:
     """Defines which tuples of a key an operator sees together, and when. Its text is part of the state's fingerprint.
 
-    Each kind of window is a subclass in a module of `thalweg.library.windows`, which finds all of them. A kind that lacks
-    a part fails when it is defined.
+    Each kind of window is a subclass in a module of `thalweg.library.windows`, which finds all of them. A kind that
+    lacks a part fails when it is defined.
     """
 
     by: tuple[str, ...]

@@ -24,6 +24,7 @@ from thalweg.lang import plan_hints as control
 from thalweg.lang import stream_ends as ends
 from thalweg.lang.check_endpoints import check_source
 from thalweg.lang.finish_graph import finished
+from thalweg.lang.free_names import FreeNames
 from thalweg.lang.operator_call import OperatorSite, word
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
@@ -43,8 +44,10 @@ class App:
         self._scope.app_modules.add(self.module)
         self._operators: list[Operator] = []
         self._by_name: dict[str, Operator] = {}
+        self._names = FreeNames()
         self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
-        self._calls: list[str] = []  # the names of its composites
+        self._calls: set[str] = set()  # the names of its composites
+        self._call_names = FreeNames()
         self._hints: dict[str, Hint] = {}  # hints about the plan, by operator
 
     def source(
@@ -94,9 +97,7 @@ class App:
     ) -> Stream:
         """A source of raw records and a map that decodes them: in the workers, under an error policy."""
         policy, letters = site.policy(decoding.on_error)
-        taken = {o.name for o in self._operators}
-        base = f"{site.name}.records"
-        name = next(n for n in (base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        name = self._names.find(f"{site.name}.records", self._by_name)
         records = site.stream(
             ops.Source(name=name, outputs=(decoding.record,), where=site.where, endpoint=endpoint),
         )

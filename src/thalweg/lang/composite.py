@@ -49,8 +49,8 @@ class Composite(Generic[P, R]):
         where = call_place(frame)
         app = _application([*arguments, *options.values()], self.__name__, where)
         wanted = self._name or _derived(self.__name__, assigned_name(frame))
-        call = CompositeCall(_free(prefixed(wanted), app._calls), where)
-        app._calls.append(call.prefix)
+        call = CompositeCall(app._call_names.find(prefixed(wanted), app._calls), where)
+        app._calls.add(call.prefix)
         token = current_call.set(call)
         try:
             result = self._function(*arguments, **options)
@@ -92,8 +92,3 @@ def _derived(function: str, assigned: tuple[str, bool] | None) -> str:
     if assigned is None:
         return function
     return assigned[0] if assigned[1] else f"{assigned[0]}.{function}"
-
-
-def _free(base: str, taken: list[str]) -> str:
-    numbered = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
-    return next(name for name in numbered if name not in taken)

@@ -44,7 +44,7 @@ def _folded(operators: tuple[Operator, ...], name: str) -> tuple[Operator, ...]:
     left = [s for o in operators if o.name not in member for s in o.inputs if s.operator in member]
     exits = {stream: port for port, stream in enumerate(dict.fromkeys(left))}
     logic = Loop()
-    logic.config = LoopConfig(inside, entries, StreamRef(name), feed.inputs[0], exits)
+    logic.config = LoopConfig(inside, entries, StreamRef(name), types[StreamRef(name)], feed.inputs[0], exits)
     made = {o.name: o for o in inside}
     loop = Process(
         name=name,

@@ -23,10 +23,20 @@ if TYPE_CHECKING:
     from thalweg.lang.app import App, Stream
 
 
+_SEPARATORS = "#=[];,/\\"
+
+
 def word(name: str, what: str, where: Where) -> str:
-    """A name that is a single word in the text form of a plan and in generated code."""
-    if not name or any(c.isspace() or not c.isprintable() or c in "#=[]" for c in name):
-        raise GraphError(f"bad {what} name", where=where, expected="a word without spaces or # = [ ]", found=repr(name))
+    """A name that is a single word in the text form of a plan and in options, and one folder in a checkpoint."""
+    good = isinstance(name, str) and all(c.isprintable() and not c.isspace() and c not in _SEPARATORS for c in name)
+    if not good or not all(name.split(".")):
+        raise GraphError(
+            f"bad {what} name",
+            where=where,
+            expected=f"a word without spaces, control characters or {' '.join(_SEPARATORS)}; dots only inside it",
+            found=repr(name),
+            hint="plans and --fuse list names as words, and a checkpoint has a folder of this name",
+        )
     return name
 
 
@@ -52,9 +62,7 @@ class OperatorSite:
 
     def _derived(self, kind: str, assigned: tuple[str, bool] | None) -> str:
         base = prefixed(kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}")
-        taken = self.app._by_name
-        numbered = (f"{base}_{i}" for i in range(2, len(taken) + 3))
-        return base if base not in taken else next(name for name in numbered if name not in taken)
+        return self.app._names.find(base, self.app._by_name)
 
     def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
         """The first output of a new operator. Marks bypass operators that emit at the positions of their input."""

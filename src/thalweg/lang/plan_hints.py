@@ -131,7 +131,7 @@ def _hinted(stream: Stream, where: Where, word: str, **said: Any) -> Stream:
 
 
 def _operator(stream: Stream) -> Operator:
-    return next(o for o in stream.app._operators if o.name == stream.ref.operator)
+    return stream.app._by_name[stream.ref.operator]
 
 
 def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: Where) -> None:
@@ -152,9 +152,8 @@ def _check_key(stream: Stream, operator: Operator, key: tuple[str, ...], where: 
                 found=", ".join(key) or "none",
             )
         return
-    made = {o.name: o for o in stream.app._operators}
     for ref in operator.inputs:
-        kind = made[ref.operator].outputs[ref.port]
+        kind = stream.app._by_name[ref.operator].outputs[ref.port]
         for name in key:
             if kind.get(name) is None:
                 raise unknown_attribute(name, kind, where)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import linecache
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FrameType
 
 Span = tuple[int, int, int, int]  # first line, last line, first column, last column
+Positions = tuple[int | None, int | None, int | None, int | None]
 
 
 def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
@@ -17,16 +18,12 @@ def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
     `vwap = trades.aggregate(…)` names the aggregate `vwap`; a call inside a longer chain is only a part of it.
     """
     span = _span(frame)
-    tree = parse_file(frame.f_code.co_filename)
-    if span is None or tree is None:
+    if span is None:
         return None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if len(targets) == 1 and isinstance(targets[0], ast.Name) and _inside(span, node_span(node.value)):
+    for name, value in _file_index(frame.f_code.co_filename).assigned.get(span[0], ()):
+        if _inside(span, node_span(value)):
             # Only the end is compared: a method call over several lines is reported to start at its last line.
-            return targets[0].id, (span[1], span[3]) == node_span(_without_hints(node.value))[1::2]
+            return name, (span[1], span[3]) == node_span(_without_hints(value))[1::2]
     return None
 
 
@@ -41,11 +38,24 @@ def _without_hints(node: ast.expr) -> ast.expr:
 
 
 def _span(frame: FrameType) -> Span | None:
-    positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-    return None if positions is None else complete(positions)
+    positions, index = _positions_of(frame.f_code), frame.f_lasti // 2
+    return complete(positions[index]) if index < len(positions) else None
 
 
-def complete(positions: tuple[int | None, int | None, int | None, int | None]) -> Span | None:
+_last_positions: tuple[CodeType, list[Positions]] | None = None
+
+
+def _positions_of(code: CodeType) -> list[Positions]:
+    """The positions of all instructions. Those of the last code are kept: the module of an application calls one
+    operator after the other. (Not by hash: that of a code object depends on all its constants.)"""
+    global _last_positions
+    last = _last_positions  # another thread may build a graph, too
+    if last is None or last[0] is not code:
+        last = _last_positions = code, list(code.co_positions())
+    return last[1]
+
+
+def complete(positions: Positions) -> Span | None:
     first, last, start, end = positions
     if first is None or last is None or start is None or end is None:
         return None
@@ -74,10 +84,39 @@ def parse_file(file: str) -> ast.Module | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _FileIndex:
+    """Parts of a file's syntax, by the lines that they cover; on each line, outer ones come first."""
+
+    assigned: dict[int, list[tuple[str, ast.expr]]] = field(default_factory=dict)  # variables and their values
+    lambdas: dict[int, list[ast.Lambda]] = field(default_factory=dict)
+    functions: dict[tuple[str, int], ast.FunctionDef] = field(default_factory=dict)  # by name and first line
+
+    def add(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                for line in _lines(node.value):
+                    self.assigned.setdefault(line, []).append((targets[0].id, node.value))
+        elif isinstance(node, ast.Lambda):
+            for line in _lines(node.body):
+                self.lambdas.setdefault(line, []).append(node)
+        elif isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            self.functions.setdefault((node.name, first), node)
+
+
+def _lines(node: ast.expr) -> range:
+    first, last, _, _ = node_span(node)
+    return range(first, last + 1)
+
+
 @lru_cache(maxsize=256)
-def _functions(file: str) -> tuple[ast.Lambda | ast.FunctionDef, ...]:
-    tree = parse_file(file)
-    return () if tree is None else tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef))
+def _file_index(file: str) -> _FileIndex:
+    index, tree = _FileIndex(), parse_file(file)
+    for node in () if tree is None else ast.walk(tree):
+        index.add(node)
+    return index
 
 
 def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
@@ -86,14 +125,12 @@ def function_node(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
     A lambda is the innermost one that contains all of them; the position of its complete body need not be among them
     (`a if b > c else d` has none). Instructions without source text have an empty span.
     """
+    index = _file_index(code.co_filename)
+    if code.co_name != "<lambda>":
+        return index.functions.get((code.co_name, code.co_firstlineno))
     spans = {s for s in map(complete, code.co_positions()) if s is not None and (s[0], s[2]) != (s[1], s[3])}
     found: ast.Lambda | None = None
-    for node in _functions(code.co_filename):
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and spans:
-            body = node_span(node.body)
-            found = node if all(_inside(span, body) for span in spans) else found  # outer ones come first
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node
+    for node in index.lambdas.get(min(spans)[0], ()) if spans else ():
+        body = node_span(node.body)
+        found = node if all(_inside(span, body) for span in spans) else found
     return found

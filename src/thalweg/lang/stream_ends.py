@@ -35,7 +35,7 @@ def feed(self: Stream, loop: Stream, *, name: str | None = None) -> None:
     """End a loop: feed these tuples back into `loop`, a stream created by `app.feedback(Type)`."""
     site = OperatorSite(self.app, "feed", name)
     self._same_app(loop, site)
-    start = next(o for o in self.app._operators if o.name == loop.ref.operator)
+    start = self.app._by_name[loop.ref.operator]
     if not isinstance(start, ops.Feedback):
         raise GraphError(
             "tuples are fed back into an ordinary stream",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from thalweg.ir.canonical_form import canonical_key
@@ -28,6 +29,7 @@ class LoopConfig:
     operators: tuple[Operator, ...]
     entries: tuple[tuple[str, int], ...]
     back: StreamRef
+    back_type: TupleType
     fed: StreamRef
     exits: Mapping[StreamRef, int]
 
@@ -52,7 +54,7 @@ class Loop(LibraryLogic):
 
     @property
     def inner_types(self) -> tuple[TupleType, ...]:
-        return tuple(t for operator in self.config.operators for t in operator.outputs)
+        return (self.config.back_type, *(t for operator in self.config.operators for t in operator.outputs))
 
     def settings(self) -> str:
         inner = [o for o in self.config.operators if isinstance(o, Process) and o.by is not None]
@@ -65,7 +67,7 @@ class Loop(LibraryLogic):
     def code(self, operator: Process, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         loop = self.config
         known = {StreamRef(o.name, port): kind for o in loop.operators for port, kind in enumerate(o.outputs)}
-        known[loop.back] = known[loop.fed]
+        known[loop.back] = loop.back_type
         entries = dict(zip(loop.entries, inputs, strict=True))
         for inner in loop.operators:
             kinds = [entries.get((inner.name, port)) or known[s] for port, s in enumerate(inner.inputs)]
@@ -92,14 +94,12 @@ class Loop(LibraryLogic):
                 continue
             for key in list(self.states.get(operator.name, {})):
                 waiting: deque[Any] = deque()
-                logic, submitted = self._object(operator, key)
-                logic.at_end()
-                self._send(operator, submitted, waiting)
+                self._pass_on(operator, partial(self._at_end, operator, key), waiting)
                 self._until_nothing_waits(waiting)
 
     def _until_nothing_waits(self, waiting: deque[Any]) -> None:
         while waiting:
-            self._deliver(self.config.back, waiting.popleft(), waiting)
+            self._deliver(self.config.back, _retyped(self.config.back_type, waiting.popleft()), waiting)
 
     def _deliver(self, stream: StreamRef, row: Any, waiting: deque[Any]) -> None:
         if stream in self.config.exits:
@@ -110,8 +110,11 @@ class Loop(LibraryLogic):
             self._give(operator, port, row, waiting)
 
     def _give(self, operator: Operator, port: int, row: Any, waiting: deque[Any]) -> None:
+        self._pass_on(operator, partial(self._results, operator, port, row), waiting)
+
+    def _pass_on(self, operator: Operator, act: Callable[[], list[tuple[int, Any]]], waiting: deque[Any]) -> None:
         try:
-            results = self._results(operator, port, row)
+            results = act()
         except Exception as error:
             raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
         for out_port, result in results:
@@ -125,6 +128,11 @@ class Loop(LibraryLogic):
         logic.process(row, port)
         return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
 
+    def _at_end(self, operator: Process, key: bytes) -> list[tuple[int, Any]]:
+        logic, submitted = self._object(operator, key)
+        logic.at_end()
+        return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
+
     def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
         """The object of a key, whose attributes are part of the attributes of this object."""
         logic = fresh(operator.logic)
@@ -134,13 +142,14 @@ class Loop(LibraryLogic):
         logic._submitted = []
         return logic, logic._submitted
 
-    def _send(self, operator: Operator, submitted: list[Submitted], waiting: deque[Any]) -> None:
-        for port, _, value in submitted:
-            self._deliver(StreamRef(operator.name, port), _made(operator.outputs[port], value), waiting)
-
 
 def _made(tuple_type: TupleType, value: Any) -> Any:
     return row_maker(tuple_type, tuple_type.names)(*unpack(value, tuple_type))
+
+
+def _retyped(tuple_type: TupleType, row: Any) -> Any:
+    """The tuple as one of a stream with the same attributes, so that it has the methods of that stream's class."""
+    return row_maker(tuple_type, tuple_type.names)(*(getattr(row, name) for name in tuple_type.names))
 
 
 def _split(operator: Split, row: Any) -> list[tuple[int, Any]]:
@@ -156,6 +165,6 @@ _STATELESS: Mapping[type[Operator], Callable[[Any, Any], list[tuple[int, Any]]]]
     Filter: lambda o, row: [(0, row)] if o.function.callable(row) else [],
     FlatMap: lambda o, row: [(0, _made(o.outputs[0], item)) for item in o.function.callable(row)],
     Split: _split,
-    Union: lambda o, row: [(0, row)],
+    Union: lambda o, row: [(0, _retyped(o.outputs[0], row))],
 }
 INSIDE = (*_STATELESS, Process)  # the operators that an immediate loop may contain

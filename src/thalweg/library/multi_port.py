@@ -12,7 +12,7 @@ from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
 from thalweg.ir.operators import Process
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
-from thalweg.library.sorting import check_comparable
+from thalweg.library.sorting import check_comparable, ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class MergeOrdered(_Queues):
 
     def _next(self) -> None:
         on = self.config.on
-        heads = [(getattr(q[0], on), port) for port, q in enumerate(self.queues) if q]
+        heads = [(ranked(getattr(q[0], on)), port) for port, q in enumerate(self.queues) if q]
         least = min(heads, key=lambda head: head[0])
         self.submit(self.queues[least[1]].popleft())
 

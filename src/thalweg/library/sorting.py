@@ -14,7 +14,7 @@ from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 
 
-def _ranked(value: Any) -> tuple[int, Any]:
+def ranked(value: Any) -> tuple[int, Any]:
     """A value of a sort key. Python compares the items of tuples by identity first, so two NaNs would be equal if they
     were the same object, which depends on the plan. A Decimal NaN raises, whatever it is compared with."""
     return (1, 0.0) if type(value) is float and value != value else (0, min(value, value))
@@ -28,7 +28,7 @@ class SortBy:
     descending: bool
 
     def key(self, row: Any) -> tuple[Any, ...]:
-        return tuple(_ranked(getattr(row, n)) for n in self.attributes)
+        return tuple(ranked(getattr(row, n)) for n in self.attributes)
 
     def __call__(self, rows: list[Any]) -> list[Any]:
         return sorted(rows, key=self.key, reverse=self.descending)

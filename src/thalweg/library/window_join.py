@@ -116,10 +116,15 @@ class TimedWindowJoin(WindowJoin):
     """A join within an interval of event time, which allows old tuples to be dropped."""
 
     def on_mark(self, time: int) -> None:
-        """Drop the tuples that no tuple that is not late can match."""
+        """Drop the tuples that no tuple that is not late can match. Of a side that keeps a number of tuples, only the
+        oldest can be dropped: between others, a tuple that is too old counts too."""
         assert self.config.within is not None
+        first = time - self.config.within
         for port, held in enumerate(self.held):
-            held[:] = [t for t in held if self._time(t, port) >= time - self.config.within]
+            if self.config.sides[port].count is None:
+                held[:] = [t for t in held if self._time(t, port) >= first]
+            while held and self._time(held[0], port) < first:
+                del held[0]
 
 
 @dataclass(frozen=True, slots=True)

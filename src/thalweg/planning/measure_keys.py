@@ -19,6 +19,7 @@ import numpy as np
 from thalweg.analysis.safety import check_safety
 from thalweg.endpoints.collect import Collect
 from thalweg.engine.inputs.feeders import spool_items
+from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import ThalwegWarning, TupleError
@@ -33,7 +34,6 @@ from thalweg.optimize.fuse import Fuse
 from thalweg.optimize.passes import one_by_one, run_passes
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.keys import buckets_of, keys_of
-from thalweg.verify.check import sample_log
 
 SAMPLE_TUPLES = 200_000
 _PER_EPOCH = 50_000

@@ -17,7 +17,6 @@ import pyarrow as pa
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType
 
 Array = npt.NDArray[Any]
-Indices = npt.NDArray[np.int64]
 
 DTYPES: dict[AttributeType, np.dtype[Any]] = {
     INT: np.dtype(np.int64),

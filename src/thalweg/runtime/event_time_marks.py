@@ -18,11 +18,6 @@ def time_values(column: Column) -> npt.NDArray[np.int64]:
 _BEGINNING = -(2**62)  # earlier times are raised to it, so that subtracting a lateness cannot overflow
 
 
-def passed(time: int, lateness: int, step: int) -> int:
-    """The event time that a tuple's time proves to have passed."""
-    return (max(time, _BEGINNING) - lateness) // step * step
-
-
 def steps(times: npt.NDArray[np.int64], lateness: int, step: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """The tuples at which the event time of this frame advances, and the event time there."""
     reached = np.maximum.accumulate((np.maximum(times, _BEGINNING) - lateness) // step * step)

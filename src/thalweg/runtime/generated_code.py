@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
+
 from thalweg.ir.user_tracebacks import run_generated
 from thalweg.runtime.pe_program import Program
 
@@ -20,14 +22,24 @@ class Generated:
         self._title, self._bracketed_source = title, bracketed_source
         self._names: dict[str, Any] = {"__name__": f"thalweg_generated_{title}"}
         run_generated(source, title, self._names)
-        self.segments: tuple[Segment, ...] = self._names["SEGMENTS"]
+        self.segments: tuple[Segment, ...] = tuple(map(_without_warnings, self._names["SEGMENTS"]))
 
     @cached_property
     def bracketed(self) -> tuple[Segment, ...]:
         """The same segments with brackets around their calls, compiled when a frame is first run with them."""
         run_generated(self._bracketed_source, f"{self._title} bracketed", self._names)
-        found: tuple[Segment, ...] = self._names["BRACKETED"]
-        return found
+        return tuple(map(_without_warnings, self._names["BRACKETED"]))
+
+
+def _without_warnings(segment: Segment) -> Segment:
+    """The segment without numpy's warnings about overflow, NaN and division by zero: kernels compute values that they
+    then discard. The setting belongs to a thread, and a segment may run in any thread. It costs 1 µs per frame."""
+
+    def run(*arguments: Any) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            return segment(*arguments)
+
+    return run
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
 from thalweg.ir.operators import Process, rank_width
 from thalweg.ir.types import INT64_MIN, TupleType
@@ -170,7 +171,7 @@ class ProcessRun:
         self.state.load_all(self.operator.name)
         found: list[tuple[tuple[int, ...], int, int, tuple[Any, ...]]] = []
         for record in list(self.table.all()):
-            due = getattr(record.logic, "due", INT64_MIN)
+            due = record.logic.due if isinstance(record.logic, LibraryLogic) else INT64_MIN
             if time is not None and (due is None or time < due):
                 continue
             self.state.dirty.add(record.bucket)

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from thalweg.runtime.brackets import Stack
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.frame_operators import FrameOperators
@@ -44,16 +42,15 @@ class PE(FrameOperators):
     def run(self, turn: Turn, stack: Stack | None = None) -> Output:
         """Run all segments in sequence. With a stack: in their form with brackets."""
         streams: tuple[Any, ...] = ()
-        with np.errstate(all="ignore"):
-            if stack is None:
-                for segment in self.segments:
-                    streams = segment(self, turn, *streams)
-                return turn.output
-            try:
-                for segment in self._code.bracketed:
-                    streams = segment(self, turn, stack, *streams)
-            finally:
-                stack.clear()
+        if stack is None:
+            for segment in self.segments:
+                streams = segment(self, turn, *streams)
+            return turn.output
+        try:
+            for segment in self._code.bracketed:
+                streams = segment(self, turn, stack, *streams)
+        finally:
+            stack.clear()
         return turn.output
 
     def run_merged(self, merged: Mapping[int, Frame], state: State, end: int | None = None) -> list[Output]:

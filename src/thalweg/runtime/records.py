@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from thalweg.errors import CheckpointError
+from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
 from thalweg.runtime.key_ranks import key_rank
@@ -73,7 +74,7 @@ class ObjectTable:
         yield from sorted((r for records in self.buckets.values() for r in records.values()), key=lambda r: r.rank)
 
     def encode(self, bucket: int) -> bytes:
-        """The stored form of the bucket's keys; a key whose object is empty (`is_empty`) is dropped.
+        """The stored form of the bucket's keys; a key of the library's operators whose object is empty is dropped.
 
         An attribute that is still the template's is not stored: settings in a user's class follow the program.
         """
@@ -82,7 +83,7 @@ class ObjectTable:
         return pack_entries(
             StoredEntry(key, version, dumps((record.values, record.rank, self._changed(record.logic))))
             for key, record in records.items()
-            if not getattr(record.logic, "is_empty", False)
+            if not (isinstance(record.logic, LibraryLogic) and record.logic.is_empty)
         )
 
     def _changed(self, logic: Logic) -> dict[str, Any]:

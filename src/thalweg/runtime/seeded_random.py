@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +16,3 @@ def chances(seed: int, frame: Frame) -> npt.NDArray[np.float64]:
         for sub in frame.subs:
             drawn = mix(drawn ^ np.broadcast_to(np.asarray(sub, np.int64), len(frame)).astype(np.uint64))
     return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
-
-
-def chance(seed: int, order_key: Sequence[int]) -> float:
-    """The same for one tuple."""
-    position, *subs = order_key
-    return float(chances(seed, Frame(np.array([position], np.int64), tuple(subs), {}))[0])

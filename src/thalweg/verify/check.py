@@ -5,19 +5,18 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.safety import check_safety
 from thalweg.analysis.unused_state import settled
-from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feeders import spool_items
-from thalweg.engine.storage.log import Epoch, InputLog
-from thalweg.errors import PlanError, TupleError
+from thalweg.engine.inputs.sample_log import sample_log
+from thalweg.engine.storage.log import Epoch
+from thalweg.errors import TupleError
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Source
 from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
 from thalweg.optimize.choose_degrees import asked_degrees, open_states
@@ -41,35 +40,6 @@ class CheckResult:
     divergence: Divergence | None = None  # where the difference begins
     failure: TupleError | None = None
     wrong_declaration: WrongDeclaration | None = None
-
-
-def sample_log(graph: LogicalGraph, tuples: int, max_tuples: int, spools: Path) -> list[Epoch]:
-    """Epochs over at most this many tuples of the real input, cut at `max_tuples`, with the final epoch."""
-    sources = [_at_once(source) for source in graph.sources]
-    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
-        log = InputLog(Path(folder))
-        cutter = EpochCutter(sources, log, max_tuples, spools)
-        epochs: list[Epoch] = []
-        while tuples > 0:
-            cutter.max_tuples = min(max_tuples, tuples)
-            epoch = cutter.next_epoch(closing=True)
-            if epoch is None or epoch.final:
-                break
-            epochs.append(epoch)
-            tuples -= epoch.tuples
-        return [*epochs, Epoch(len(epochs), (), final=True, base=cutter.base)]
-
-
-def _at_once(source: Source) -> Source:
-    """The source without waiting, for a sample."""
-    if source.endpoint.no_sample:
-        raise PlanError(
-            f"no sample can be taken of {source.name}: {source.endpoint.no_sample}",
-            operator=source.name,
-            where=source.where,
-            hint="write part of its input to files, and replace the source by tw.files(…)",
-        )
-    return replace(source, endpoint=source.endpoint.at_once())
 
 
 def sample_plans(graph: LogicalGraph, count: int, seed: int) -> Iterator[Plan]:

@@ -1,31 +1,25 @@
 """The reference: one tuple at a time from the log, depth first, operators in declaration order.
 
-Slow and obviously correct. It has its own windows and folds (`reference_windows.py`); it shares the definition of equal
-keys with the kernels, and it runs the same code of other operators written in Python. It computes the order key of each
-tuple and checks that its own order agrees with these keys.
+Slow and obviously correct. It shares no operator code with the engines: `reference_definitions.py` has a definition of
+every operator of the library. It computes the order key of each tuple and checks that its own order agrees with these
+keys.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-import numpy as np
 
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_keys import order_layout
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
-from thalweg.engine.inputs.readers import InputReader, readers
-from thalweg.engine.inputs.tolerant_files import TolerantReader
-from thalweg.engine.storage.log import Epoch, Piece
+from thalweg.engine.inputs.readers import readers
+from thalweg.engine.storage.log import Epoch
 from thalweg.errors import InternalError, TupleError
-from thalweg.ir.canonical_form import canonical
 from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.logic import Logic, Submitted, acts_on_marks, fresh
+from thalweg.ir.logic import Submitted, acts_on_marks
 from thalweg.ir.operators import (
-    BAD_RECORD,
     DEAD_LETTER,
     OPERATORS,
     Aggregate,
@@ -40,19 +34,16 @@ from thalweg.ir.operators import (
     Union,
     rank_width,
 )
-from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.ir.user_tracebacks import raised_in
 from thalweg.ir.user_tuples import row_maker, unpack
 from thalweg.ir.values import carried
-from thalweg.library.window_aggregate import WindowAggregate, make_config
-from thalweg.runtime import batches
-from thalweg.runtime.columns import from_values, to_list
-from thalweg.runtime.frame import Frame
-from thalweg.runtime.key_ranks import LAST_RANK, hash_of, key_rank
 from thalweg.runtime.pe_counts import Counts
-from thalweg.runtime.row_functions import rows
-from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, make_mark, make_row
-from thalweg.verify.reference_windows import ReferenceWindow, reference_window
+from thalweg.verify.reference_batches import batch_of_one
+from thalweg.verify.reference_definitions import check_definition, new_object, new_window
+from thalweg.verify.reference_input import tuples_in_order
+from thalweg.verify.reference_keys import LAST_RANK, key_of, rank_of
+from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, as_type, make_mark, make_row
+from thalweg.verify.reference_windows import Fields, ReferenceWindow
 
 Answer = dict[str, list[tuple[Any, ...]]]
 
@@ -64,7 +55,10 @@ class Reference:
         self.graph = graph
         self.layout = order_layout(graph)
         self.state: dict[str, dict[tuple[Any, ...], Any]] = {o.name: {} for o in graph.stateful}
-        self.lone = {o.name: self._fresh(o) for o in graph.operators if isinstance(o, Process) and o.by is None}
+        processes = [o for o in graph.operators if isinstance(o, Process)]
+        for process in processes:
+            check_definition(process)
+        self.lone = {o.name: new_object(o) for o in processes if o.by is None}
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
         self.counts, self.counting = Counts(), Counts()  # of all complete epochs, and of the current one
@@ -82,7 +76,7 @@ class Reference:
             self._feed(epoch.base)
             for piece in epoch.pieces():
                 reader = inputs[piece.chunk.source]
-                for position, port, row in _in_order(reader, piece):
+                for position, port, row in tuples_in_order(reader, piece):
                     self._deliver(StreamRef(piece.chunk.source, port), row, (position,))
             if epoch.final:
                 self._end(epoch.base)
@@ -123,7 +117,7 @@ class Reference:
             try:
                 emitted = self._process(operator, port, row, at)
             except Exception as error:  # any exception of a user's function is an error of its tuple
-                shown = _as_type(self.graph.type_of(stream), row, self.live[stream])
+                shown = as_type(self.graph.type_of(stream), row, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
             self._send(operator, emitted)
 
@@ -149,13 +143,11 @@ class Reference:
         return _TAKE[type(operator)](self, operator, port, row, key)
 
     def _union(self, operator: Union, port: int, row: Any, key: OrderKey) -> Emitted:
-        return [(0, _as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
+        return [(0, as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
 
     def _map_batches(self, operator: MapBatches, port: int, row: Any, key: OrderKey) -> Emitted:
-        tuple_type = self.graph.type_of(operator.inputs[0])
-        columns = {n: from_values([carried(getattr(row, n))], kind) for n, kind in tuple_type.attributes}
-        made = batches.apply(operator, Frame(_ONE, (), columns), tuple_type)
-        return [(0, make_row(operator, tuple(to_list(column)[0] for column in made.values())), key)]
+        made = batch_of_one(operator, row, self.graph.type_of(operator.inputs[0]))
+        return [(0, make_row(operator, made), key)]
 
     def _running(self, operator: Aggregate, port: int, row: Any, key: OrderKey) -> Emitted:
         values = self._aggregate(operator, row)
@@ -178,7 +170,8 @@ class Reference:
             raise InternalError(f"sink {sink.name}: {key} does not come after {self.last_key[sink.name]}")
         self.last_key[sink.name] = key
         if sink.endpoint.feeds is not None:
-            self.fed[sink.endpoint.feeds].append(row)
+            looped = self.graph.type_of(StreamRef(sink.endpoint.feeds))
+            self.fed[sink.endpoint.feeds].append(as_type(looped, row, looped.names))
         names = self.graph.type_of(sink.inputs[0]).names
         self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
         return []
@@ -187,11 +180,10 @@ class Reference:
 
     def _aggregate(self, operator: Aggregate, row: Any) -> tuple[Any, ...] | None:
         """State of a key: its window, and its own values."""
-        table, key = self.state[operator.name], _key(row, operator.window.by)
+        table, key = self.state[operator.name], key_of(row, operator.window.by)
         if key not in table:
             own = tuple(carried(getattr(row, n)) for n in operator.window.by)
-            config = make_config(operator.window, operator.folds, operator.fields)
-            table[key] = reference_window(config), own
+            table[key] = new_window(operator.window, Fields(operator.folds, operator.fields)), own
         window, _ = table[key]
         found = _submitted(window, lambda: window.process(row, 0))
         return tuple(found[0].values()) if found else None
@@ -200,7 +192,7 @@ class Reference:
         """The windows that are still open at the end."""
         tuple_type = self.graph.type_of(operator.inputs[0])
         kinds = [tuple_type.kind(n) for n in operator.window.by]
-        windows = [((*key, 0, *_rank(own, kinds)), window) for window, own in self.state[operator.name].values()]
+        windows = [((*key, 0, *rank_of(own, kinds)), window) for window, own in self.state[operator.name].values()]
         emitted: Emitted = []
         for at, window in sorted(windows, key=lambda item: item[0]):
             try:
@@ -211,7 +203,7 @@ class Reference:
         return emitted
 
     def _join(self, operator: Join, port: int, row: Any) -> list[Any]:
-        table, key = self.state[operator.name], _key(row, operator.on)
+        table, key = self.state[operator.name], key_of(row, operator.on)
         if port == 1:
             table[key] = row
             return []
@@ -226,13 +218,6 @@ class Reference:
 
     # Operators written in Python. State of a key: its object, and its rank among the keys.
 
-    def _fresh(self, operator: Process) -> Logic:
-        if isinstance(operator.logic, WindowAggregate):
-            return reference_window(operator.logic.config)
-        logic = fresh(operator.logic)
-        logic.resource = operator.logic.setup()
-        return logic
-
     def _take(self, operator: Process, port: int, row: Any, key: OrderKey) -> Emitted:
         if operator.by is None:
             logic = self.lone[operator.name]
@@ -241,7 +226,7 @@ class Reference:
             own = tuple(carried(getattr(row, n)) for n in by)
             kinds = [self.graph.type_of(operator.inputs[port]).kind(n) for n in by]
             table = self.state[operator.name]
-            logic, _ = table.setdefault(_key(row, by), (self._fresh(operator), _rank(own, kinds)))
+            logic, _ = table.setdefault(key_of(row, by), (new_object(operator), rank_of(own, kinds)))
         submitted: list[Submitted] = []
         logic._submitted = submitted
         logic.now = self.now.get(operator.name)
@@ -263,11 +248,7 @@ class Reference:
     def _all_keys(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
         """The output of all keys at a mark, or at the end (no time)."""
         emitted: Emitted = []
-        for name in list(self.state[operator.name]):
-            logic, rank = self.state[operator.name][name]
-            due = getattr(logic, "due", INT64_MIN)
-            if time is not None and (due is None or time < due):
-                continue
+        for logic, rank in list(self.state[operator.name].values()):
             submitted: list[Submitted] = []
             logic._submitted = submitted
             try:
@@ -279,8 +260,6 @@ class Reference:
                     (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)
                 ]
                 continue
-            if getattr(logic, "is_empty", False):
-                del self.state[operator.name][name]
             emitted += [
                 (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
             ]
@@ -309,24 +288,6 @@ _CLOSE: Mapping[type[Operator], Callable[[Reference, Any, OrderKey], Emitted]] =
     [kind for kind in OPERATORS.values() if isinstance(kind.acts_at_end, property)],
     "the end of the input in the reference",
 )
-_ONE = np.zeros(1, np.int64)
-
-
-def _in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
-    """Position, output port and tuple: the tuples that were read, and dead letters for invalid rows."""
-    if isinstance(reader, TolerantReader):
-        found = list(reader.read(piece, 4096))
-        letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
-        tuples = [row for one in found for row in _rows(one.tuples, reader.tuple_type, 0)]
-        yield from sorted([*tuples, *letters], key=lambda row: row[0])
-        return
-    for frame in reader.frames(piece, 4096):
-        yield from _rows(frame, reader.tuple_type, 0)
-
-
-def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
-    if frame is not None:
-        yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
 
 
 def _submitted(window: ReferenceWindow, act: Callable[[], None]) -> list[dict[str, Any]]:
@@ -335,24 +296,3 @@ def _submitted(window: ReferenceWindow, act: Callable[[], None]) -> list[dict[st
     window._submitted = submitted
     act()
     return [values for _, _, values in submitted]
-
-
-def _rank(values: tuple[Any, ...], kinds: list[Any]) -> tuple[int, ...]:
-    return key_rank(values, hash_of(values, kinds)) if values else ()
-
-
-def _as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
-    """The tuple with those of these attributes that were read; attributes that no operator reads are missing."""
-    present = [name for name in names if hasattr(row, name)]
-    return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
-
-
-def _key(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """A dict key: for int, float and str the value itself, with one key for all NaNs; otherwise the canonical form."""
-    return tuple(_equal_as(getattr(row, n)) for n in names)
-
-
-def _equal_as(value: Any) -> Any:
-    if isinstance(value, float):
-        return "nan" if math.isnan(value) else value
-    return value if isinstance(value, int | str) else canonical(carried(value))

@@ -1,7 +1,7 @@
 """map_batches in the reference: the user's function is called for a batch of one row.
 
-`runtime/arrow_types.py` is shared with the engines: it is the definition of the Arrow types that values have in files and
-batches, which the readers and the sinks of every run use too.
+`runtime/arrow_types.py` is shared with the engines: it is the definition of the Arrow types that values have in files
+and batches, and the readers and sinks of every run use it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg.ir.logic import Logic, Submitted
 from thalweg.ir.operators import Operator, Process, StreamRef, Union
+from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
 from thalweg.verify.reference_keys import key_of
 from thalweg.verify.reference_per_tuple import PER_TUPLE, as_type, make_row
@@ -17,11 +18,12 @@ class LoopError(Exception):
 
 
 class Loop(Logic):
-    """Operators that pass tuples depth first, in declaration order; a tuple that is fed back waits until everything that
-    follows from the tuples before it is done. `new`: the object of a key of an operator.
+    """Operators that pass tuples depth first, in declaration order. A tuple that is fed back waits until everything
+    that follows from the tuples before it is done. `new` makes the object of a key of an operator.
 
-    `entries`: the operator and port of each input port; `back`: the stream that continues the `fed` one; `exits`: the
-    output port of each stream that leaves the loop. A tuple leaves before it is passed on inside the loop.
+    `entries`: the operator and port of each input port; `back`: the stream, of the type `looped`, that continues
+    the `fed` one; `exits`: the output port of each stream that leaves the loop. A tuple leaves before it is passed on
+    inside the loop.
     """
 
     def __init__(
@@ -29,12 +31,13 @@ class Loop(Logic):
         operators: Sequence[Operator],
         entries: Sequence[tuple[str, int]],
         back: StreamRef,
+        looped: TupleType,
         fed: StreamRef,
         exits: Mapping[StreamRef, int],
         new: Callable[[Process], Logic],
     ) -> None:
         self.operators = {operator.name: operator for operator in operators}
-        self.entries, self.back, self.fed, self.exits, self.new = entries, back, fed, exits, new
+        self.entries, self.back, self.looped, self.fed, self.exits, self.new = entries, back, looped, fed, exits, new
         self.objects: dict[str, dict[tuple[Any, ...], Logic]] = {name: {} for name in self.operators}
         self.waiting: list[Any] = []
 
@@ -53,7 +56,7 @@ class Loop(Logic):
 
     def _feed_back(self) -> None:
         while self.waiting:
-            self._deliver(self.back, self.waiting.pop(0))
+            self._deliver(self.back, as_type(self.looped, self.waiting.pop(0), self.looped.names))
 
     def _deliver(self, stream: StreamRef, row: Any) -> None:
         if stream in self.exits:

@@ -1,7 +1,7 @@
 """The library's operators in the reference: each keeps all tuples in a list and computes its output from the list.
 
-They are written from docs/operators.md, without the code of `thalweg.library`. `reference_definitions.py` assigns them to
-the classes of the library and passes the settings as plain arguments.
+They are written from docs/operators.md, without the code of `thalweg.library`. `reference_definitions.py` assigns them
+to the classes of the library and passes the settings as plain arguments.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class SortedBuffer(Logic):
 class Join(Logic):
     """Each tuple with the tuples of the other side that are in its window, the oldest first.
 
-    `counts`: how many tuples are in the window of each side (None: all). With `within`, the tuples of a pair are at most
-    that much event time apart, and a tuple whose time has passed is late: it is not joined and not in a window.
+    `counts`: how many tuples are in the window of each side (None: all). With `within`, the tuples of a pair are at
+    most that much event time apart, and a tuple whose time has passed is late: it is not joined and not in a window.
     A tuple that fails is not in a window either.
     """
 

@@ -10,29 +10,37 @@ first tuple of the current block out of the window.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from thalweg.errors import InternalError
-from thalweg.ir.expr import evaluate
+from thalweg.ir.expr import Record, evaluate
+from thalweg.ir.folds import Fold
 from thalweg.ir.logic import Logic
 from thalweg.ir.times import from_time, to_time
 from thalweg.ir.types import conform
-from thalweg.ir.windows import Window
-from thalweg.library.decimals import above
 from thalweg.library.fold_spec import Definition, WindowBound
 from thalweg.library.folds import FOLDS
-from thalweg.library.window_aggregate import ApplyConfig, Config
-from thalweg.library.windows import WINDOWS
-from thalweg.library.windows.by_event_time import SlidingTime, TumblingTime
-from thalweg.library.windows.by_punctuation import SlidingPunctuation, TumblingPunctuation
-from thalweg.library.windows.running import Running
-from thalweg.library.windows.sliding import Sliding, SlidingDelta
-from thalweg.library.windows.tumbling import Tumbling, TumblingDelta
+from thalweg.verify.reference_order import difference
 
 _TUPLES = Definition(lambda values, fold: values)  # for functions of a window's tuples
 _BOUND = Definition(lambda values, fold: None)  # the value does not depend on the tuples
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The result of a window: fields, computed from folds."""
+
+    folds: tuple[Fold, ...]
+    fields: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The results of a window: what a function returns for its tuples."""
+
+    function: Callable[[list[Any]], Iterable[Any]]
 
 
 class Run:
@@ -56,18 +64,19 @@ class Run:
 class ReferenceWindow(Logic):
     """Base class: the values that the folds take from a tuple, and the result of a window."""
 
-    config: Config | ApplyConfig
+    def __init__(self, gives: Fields | Function) -> None:
+        self.gives = gives
 
     def definitions(self) -> list[Definition]:
-        if isinstance(self.config, ApplyConfig):
+        if isinstance(self.gives, Function):
             return [_TUPLES]
-        found = [FOLDS[fold.kind].definition for fold in self.config.folds]
+        found = [FOLDS[fold.kind].definition for fold in self.gives.folds]
         return [_BOUND if isinstance(d, WindowBound) else d for d in found]
 
     def taken(self, row: Any) -> list[Any]:
-        if isinstance(self.config, ApplyConfig):
+        if isinstance(self.gives, Function):
             return [row]
-        values = [fold.value_of(row) for fold in self.config.folds]
+        values = [fold.value_of(row) for fold in self.gives.folds]
         return [d.take(value) for d, value in zip(self.definitions(), values, strict=True)]
 
     def emit(self, runs: Sequence[Run], *, start: int = 0, end: int = 0) -> None:
@@ -85,23 +94,24 @@ class ReferenceWindow(Logic):
 
     def result(self, found: Sequence[Any], start: int = 0, end: int = 0) -> None:
         """Submit the window's result; `found` has the values of each fold, or the value that they are folded into."""
-        config = self.config
-        if isinstance(config, ApplyConfig):
-            for row in config.function(list(found[0])):
+        gives = self.gives
+        if isinstance(gives, Function):
+            for row in gives.function(list(found[0])):
                 self.submit(row, rank=end)
             return
         folds: dict[str, Any] = {}
-        for i, (fold, values) in enumerate(zip(config.folds, found, strict=True)):
+        for i, (fold, values) in enumerate(zip(gives.folds, found, strict=True)):
             definition = FOLDS[fold.kind].definition
             if isinstance(definition, WindowBound):
                 folds[f"fold{i}"] = from_time(end if definition.end else start, fold.type)
             else:
                 folds[f"fold{i}"] = definition.value(values, fold)
-        self.submit({name: conform(evaluate(e, folds), e.type) for name, e in config.fields.fields}, rank=end)
+        self.submit({name: conform(evaluate(e, folds), e.type) for name, e in gives.fields.fields}, rank=end)
 
 
 class RunningReference(ReferenceWindow):
-    def __init__(self) -> None:
+    def __init__(self, gives: Fields | Function) -> None:
+        super().__init__(gives)
         self.run: Run | None = None
 
     def process(self, t: Any, port: int) -> None:
@@ -112,19 +122,22 @@ class RunningReference(ReferenceWindow):
 
 
 class TumblingReference(ReferenceWindow):
-    def __init__(self) -> None:
+    """Of `count` tuples, or of the tuples whose attribute `on` is at most `delta` above that of the first."""
+
+    def __init__(self, gives: Fields | Function, *, count: int | None = None, delta: Any = None, on: str = "") -> None:
+        super().__init__(gives)
+        self.count, self.delta, self.on = count, delta, on
         self.run: Run | None = None
-        self.first: Any = None  # the attribute of the first tuple of a window by delta
+        self.first: Any = None
 
     def process(self, t: Any, port: int) -> None:
-        row, window = self.taken(t), self.config.window
-        at = getattr(t, window.on) if isinstance(window, TumblingDelta) else None
-        if isinstance(window, TumblingDelta) and self.run is not None and above(at, self.first) > window.delta:
+        row, at = self.taken(t), getattr(t, self.on) if self.on else None
+        if self.on and self.run is not None and difference(at, self.first) > self.delta:
             self._close()
         if self.run is None:
             self.run, self.first = Run(self.definitions()), at
         self.run.add(row)
-        if isinstance(window, Tumbling) and len(self.run.rows) == window.count:
+        if len(self.run.rows) == self.count:
             self._close()
 
     def _close(self) -> None:
@@ -138,25 +151,30 @@ class TumblingReference(ReferenceWindow):
 
 
 class SlidingReference(ReferenceWindow):
-    def __init__(self) -> None:
+    """The last `count` tuples, or those whose attribute `on` is at most `delta` below that of the newest."""
+
+    def __init__(
+        self, gives: Fields | Function, slide: int, *, count: int | None = None, delta: Any = None, on: str = ""
+    ) -> None:
+        super().__init__(gives)
+        self.slide, self.count, self.delta, self.on = slide, count, delta, on
         self.held: list[tuple[Any, list[Any]]] = []  # for each tuple in the window: its attribute `on`, and its values
         self.border = 0  # the index in `held` where the newer block starts
-        self.count = 0
+        self.came = 0
 
     def process(self, t: Any, port: int) -> None:
-        row, window = self.taken(t), self.config.window
-        at = getattr(t, window.on) if isinstance(window, SlidingDelta) else None
+        row, at = self.taken(t), getattr(t, self.on) if self.on else None
         gone = 0
-        if isinstance(window, SlidingDelta):
-            while gone < len(self.held) and above(at, self.held[gone][0]) > window.delta:
+        if self.on:
+            while gone < len(self.held) and difference(at, self.held[gone][0]) > self.delta:
                 gone += 1
-        elif len(self.held) == window.count:
+        elif len(self.held) == self.count:
             gone = 1
         held = [*self.held[gone:], (at, row)]
         border = self.border - gone if gone <= self.border else len(held) - 1
         found = self._folded([row for _, row in held], border)
-        self.held, self.border, self.count = held, border, self.count + 1
-        if self.count % window.slide == 0:
+        self.held, self.border, self.came = held, border, self.came + 1
+        if self.came % self.slide == 0:
             self.result(found)
 
     def _folded(self, rows: list[list[Any]], border: int) -> list[Any]:
@@ -172,7 +190,11 @@ class SlidingReference(ReferenceWindow):
 
 
 class PunctuatedReference(ReferenceWindow):
-    def __init__(self) -> None:
+    """The last `stretches` sections between punctuations."""
+
+    def __init__(self, gives: Fields | Function, stretches: int) -> None:
+        super().__init__(gives)
+        self.stretches = stretches
         self.runs: list[Run] = []  # the last one is open
 
     def process(self, t: Any, port: int) -> None:
@@ -182,7 +204,7 @@ class PunctuatedReference(ReferenceWindow):
 
     def on_mark(self, time: int) -> None:
         runs = self.runs
-        self.runs = [*runs, Run(self.definitions())][-self.config.window.stretches :]
+        self.runs = [*runs, Run(self.definitions())][-self.stretches :]
         self.emit(runs)
 
     def at_end(self) -> None:
@@ -193,28 +215,28 @@ class PunctuatedReference(ReferenceWindow):
 class EventTimeReference(ReferenceWindow):
     """A window is closed by the first mark that reaches its end; tuples for which all windows are closed are late."""
 
-    def __init__(self) -> None:
+    def __init__(self, gives: Fields | Function, size: int, step: int, on: str) -> None:
+        super().__init__(gives)
+        self.size, self.step, self.on = size, step, on
         self.panes: dict[int, Run] = {}  # by their start
         self.passed = -math.inf  # windows that end here or before are closed
 
     def process(self, t: Any, port: int) -> None:
-        window = self.config.window
-        at = to_time(getattr(t, window.on))
+        at = to_time(getattr(t, self.on))
         row = self.taken(t)
         self.passed = -math.inf if self.now is None else self.now
         if max(self._ends(at)) <= self.passed:
             self.submit(t, 1)
             return
-        size = math.gcd(window.size, window.step)
+        size = math.gcd(self.size, self.step)
         pane = self.panes.get(at // size * size) or Run(self.definitions())
         pane.add(row)
         self.panes[at // size * size] = pane
 
     def _ends(self, time: int) -> list[int]:
         """The ends of the windows over a time: windows start at multiples of the step."""
-        size, step = self.config.window.size, self.config.window.step
-        newest = time // step * step
-        return [start + size for start in range(newest, time - size, -step)]
+        newest = time // self.step * self.step
+        return [start + self.size for start in range(newest, time - self.size, -self.step)]
 
     def on_mark(self, time: int) -> None:
         self._close(time)
@@ -223,33 +245,9 @@ class EventTimeReference(ReferenceWindow):
         self._close(math.inf)
 
     def _close(self, time: float) -> None:
-        size, panes = self.config.window.size, dict(sorted(self.panes.items()))
+        size, panes = self.size, dict(sorted(self.panes.items()))
         ends = sorted({end for start in panes for end in self._ends(start) if self.passed < end <= time})
         self.passed = time
         self.panes = {start: run for start, run in panes.items() if max(self._ends(start)) > time}
         for end in ends:
             self.emit([run for start, run in panes.items() if end - size <= start < end], start=end - size, end=end)
-
-
-_REFERENCES: Mapping[type[Window], type[ReferenceWindow]] = {
-    Running: RunningReference,
-    Tumbling: TumblingReference,
-    TumblingDelta: TumblingReference,
-    Sliding: SlidingReference,
-    SlidingDelta: SlidingReference,
-    TumblingPunctuation: PunctuatedReference,
-    SlidingPunctuation: PunctuatedReference,
-    TumblingTime: EventTimeReference,
-    SlidingTime: EventTimeReference,
-}
-
-for _kind in WINDOWS:
-    if _kind not in _REFERENCES:
-        raise InternalError(f"the window {_kind.__name__} has no reference")
-
-
-def reference_window(config: Config | ApplyConfig) -> ReferenceWindow:
-    """The window of a key, before its first tuple."""
-    made = _REFERENCES[type(config.window)]()
-    made.config, made.now = config, None
-    return made

@@ -24,7 +24,8 @@ def _opened(path: str) -> Iterator[pa.NativeFile]:
         raise InputError("this file cannot be read as arrow", found=f"{path}: {error}") from None
 
 
-def _is_file_format(file: pa.NativeFile) -> bool:
+def is_file_format(file: pa.NativeFile) -> bool:
+    """Whether an open file is in the file format; the file stays at its beginning."""
     magic = bytes(file.read(len(_MAGIC)))
     file.seek(0)
     return magic == _MAGIC
@@ -32,7 +33,7 @@ def _is_file_format(file: pa.NativeFile) -> bool:
 
 def count_arrow_rows(path: str) -> int:
     with _opened(path) as file:
-        if _is_file_format(file):
+        if is_file_format(file):
             one = [0] if pa.ipc.open_file(file).schema.names else []  # columns of a compressed file are decompressed
             file.seek(0)
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=one))
@@ -43,7 +44,7 @@ def count_arrow_rows(path: str) -> int:
 def read_arrow(path: str, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
     """Rows start..stop of these columns, if present. In the file format, only the record batches needed are read."""
     with _opened(path) as file:
-        is_file = _is_file_format(file)
+        is_file = is_file_format(file)
         open_ = pa.ipc.open_file if is_file else pa.ipc.open_stream
         schema = open_(file).schema
         file.seek(0)

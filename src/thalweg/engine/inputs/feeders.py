@@ -7,10 +7,10 @@ stops, its feeders stop; tuples that are not spooled by then count as not taken.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -69,7 +69,7 @@ class SpoolWriter:
         try:
             self.spool.write(self.files, self._rows, self.source.outputs[0])
         except (OSError, pa.ArrowException, StorageError) as error:
-            self._broken = self._cannot(error)
+            self._broken = not_written(self.source, error)
             raise self._broken from None
         self.files += 1
         self.tuples += len(self._rows)
@@ -86,12 +86,7 @@ class SpoolWriter:
             try:
                 self.spool.mark_end(End(error))
             except (OSError, StorageError) as second:
-                self.failure = error or self._cannot(second)
-
-    def _cannot(self, error: Exception) -> ThalwegError:
-        if isinstance(error, StorageError):
-            return error
-        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
+                self.failure = error or not_written(self.source, second)
 
     def wait(self, seconds: float) -> None:
         self.stopped.wait(seconds)
@@ -151,7 +146,8 @@ def feeding(
     """
     wanted = [] if checkpoint.log.has_end else [s for s in sources if _is_to_feed(s, checkpoint)]
     writers = [
-        SpoolWriter(s, Spool.of(checkpoint.spools, s.name), _room(checkpoint.log, s.name, max_tuples)) for s in wanted
+        SpoolWriter(s, Spool.of(checkpoint.spools, s.name), room_in_spool(checkpoint.log, s.name, max_tuples))
+        for s in wanted
     ]
     threads = [
         threading.Thread(target=feed, args=(w.source, w), kwargs={"follow": follow}, daemon=True) for w in writers
@@ -161,7 +157,7 @@ def feeding(
     for thread in threads:
         thread.start()
     try:
-        yield lambda: _raise_first(writers)
+        yield lambda: raise_first(writers)
     finally:
         for writer in writers:
             writer.stop()
@@ -175,16 +171,29 @@ def _is_to_feed(source: Source, checkpoint: Checkpoint) -> bool:
     return isinstance(source.endpoint, FedByDriver) and (end is None or end.error is not None)
 
 
-def _room(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
+def room_in_spool(log: InputLog, source: str, max_tuples: int) -> Callable[[int], bool]:
     """One full epoch may wait while another is running; more would only fill the disk."""
     taken = _Taken(log, source)
     return lambda spooled: spooled - taken() < 2 * max_tuples
 
 
-def _raise_first(writers: Sequence[SpoolWriter]) -> None:
-    for writer in writers:
-        if writer.failure is not None:
-            raise writer.failure
+class Failing(Protocol):
+    """A feeder that keeps the error that it could not record in its spool."""
+
+    failure: ThalwegError | None
+
+
+def raise_first(feeders: Iterable[Failing]) -> None:
+    for feeder in feeders:
+        if feeder.failure is not None:
+            raise feeder.failure
+
+
+def not_written(source: Source, error: Exception) -> ThalwegError:
+    """The error of a spool that cannot be written."""
+    if isinstance(error, StorageError):
+        return error
+    return EngineError("the spool cannot be written", operator=source.name, found=str(error))
 
 
 def _flush(writers: Sequence[SpoolWriter]) -> None:

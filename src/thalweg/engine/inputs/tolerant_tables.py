@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thalweg.engine.inputs.arrow_files import is_file_format
 from thalweg.engine.inputs.bad_rows import FilePart, TableRows, check_rows, unreadable, whole_misfit
 from thalweg.engine.storage.log import Chunk
 from thalweg.ir.types import TupleType
 from thalweg.runtime.arrow_types import distinct
 
 CORRUPT = (pa.ArrowException, OSError)
-_MAGIC = b"ARROW1"
 _last_group: dict[tuple[object, ...], FilePart] = {}
 
 
@@ -107,9 +107,7 @@ def arrow_parts(path: str, tuple_type: TupleType) -> tuple[int, list[FilePart]]:
 def _batches(path: str) -> tuple[list[pa.RecordBatch], str | None]:
     """The record batches, and for a truncated stream the error that ended it."""
     with pa.OSFile(path) as file:
-        magic = bytes(file.read(len(_MAGIC)))
-        file.seek(0)
-        if magic == _MAGIC:
+        if is_file_format(file):
             reader = pa.ipc.open_file(file)
             return [reader.get_batch(i) for i in range(reader.num_record_batches)], None
         stream = pa.ipc.open_stream(file)

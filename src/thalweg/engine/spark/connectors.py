@@ -9,11 +9,12 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from thalweg.engine.sinks.writers import WriteRows
+from thalweg.engine.spark.settings import PACKAGES
 from thalweg.errors import EngineError
 from thalweg.ir.endpoints import Connector
 from thalweg.ir.graph import LogicalGraph
 
-_PACKAGES, _JARS = "spark.jars.packages", "spark.jars"
+_JARS = "spark.jars"
 
 
 def package(connector: Connector) -> str:
@@ -29,9 +30,9 @@ def connectors_of(graph: LogicalGraph) -> list[Connector]:
 
 def with_packages(graph: LogicalGraph, conf: Mapping[str, str]) -> Mapping[str, str]:
     """The settings of a new session, plus the connectors that the graph needs and the user has not listed."""
-    named = ",".join(filter(None, (conf.get(_PACKAGES), conf.get(_JARS))))
+    named = ",".join(filter(None, (conf.get(PACKAGES), conf.get(_JARS))))
     missing = [package(connector) for connector in connectors_of(graph) if connector.artifact not in named]
-    return {**conf, _PACKAGES: ",".join(filter(None, (conf.get(_PACKAGES), *missing)))} if missing else conf
+    return {**conf, PACKAGES: ",".join(filter(None, (conf.get(PACKAGES), *missing)))} if missing else conf
 
 
 def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
@@ -45,7 +46,7 @@ def check_connectors(spark: SparkSession, graph: LogicalGraph) -> None:
                 f"this Spark session has no {connector.name} connector",
                 expected=wanted,
                 found=first_line(error),
-                hint=f"SparkSession.builder.config({_PACKAGES!r}, {wanted!r}), before the session is started",
+                hint=f"SparkSession.builder.config({PACKAGES!r}, {wanted!r}), before the session is started",
             ) from error
 
 

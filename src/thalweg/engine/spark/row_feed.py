@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from thalweg.engine.inputs.feeders import Stopped, _room
+from thalweg.engine.inputs.feeders import Stopped, not_written, raise_first, room_in_spool
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.spark.connectors import root_cause
 from thalweg.engine.spark.row_frames import rows_of
 from thalweg.engine.spark.row_schema import check_columns
 from thalweg.engine.storage.checkpoint import Checkpoint
-from thalweg.errors import CheckpointError, EngineError, InputError, StorageError, ThalwegError
+from thalweg.errors import CheckpointError, InputError, StorageError, ThalwegError
 from thalweg.ir.endpoints import FedBySpark
 from thalweg.ir.operators import Source
 
@@ -112,7 +112,7 @@ class RowFeeder:
         try:
             self.spool.write_table(batch, table)
         except (OSError, pa.ArrowException) as error:
-            raise self._cannot(error) from None
+            raise not_written(self.source, error) from None
         self.files, self.tuples = self.files + 1, self.tuples + len(table)
 
     def _table(self, rows: DataFrame) -> pa.Table:
@@ -133,17 +133,17 @@ class RowFeeder:
             if self._query is None:
                 self._write(rows, 0)
             elif self._was_stopped(self._query, follow):
-                problem = self._failed("its query was stopped")
+                problem = self.failed("its query was stopped")
         except Stopped:
             return
         except Exception as error:  # of any kind: the run must not wait forever
-            problem = self._broken or self._failed(root_cause(error))
+            problem = self._broken or self.failed(root_cause(error))
         if self._stopped.is_set():
             return
         try:
             self.spool.mark_end(End(problem))
         except (OSError, StorageError) as error:
-            self.failure = problem or self._cannot(error)
+            self.failure = problem or not_written(self.source, error)
 
     def _was_stopped(self, query: StreamingQuery, follow: bool) -> bool:
         """Wait for the end of the query and return whether it ended before it had read everything.
@@ -168,12 +168,8 @@ class RowFeeder:
         last = query.lastProgress
         return last is not None and last["batchId"] >= self.files
 
-    def _cannot(self, error: Exception) -> ThalwegError:
-        if isinstance(error, StorageError):
-            return error
-        return EngineError("the spool cannot be written", operator=self.source.name, found=str(error))
-
-    def _failed(self, found: str) -> InputError:
+    def failed(self, found: str) -> InputError:
+        """The error of a source that cannot be read."""
         return InputError(
             f"{self.source.endpoint.title} cannot be read",
             operator=self.source.name,
@@ -208,7 +204,7 @@ def row_feeding(
     try:
         for source, endpoint in wanted:
             spool = Spool.of(checkpoint.spools, source.name)
-            room = _room(checkpoint.log, source.name, max_tuples)
+            room = room_in_spool(checkpoint.log, source.name, max_tuples)
             feeder = RowFeeder(source, spool, room, endpoint.batch_order, follow=follow)
             feeders.append(feeder)
             rows = rows_of(spark, source, endpoint, max_tuples)
@@ -217,8 +213,8 @@ def row_feeding(
             except ThalwegError:
                 raise
             except Exception as error:  # PySpark does not have a class for every JVM error
-                raise feeder._failed(root_cause(error)) from error
-        yield lambda: _raise_first(feeders)
+                raise feeder.failed(root_cause(error)) from error
+        yield lambda: raise_first(feeders)
     finally:
         for feeder in feeders:
             feeder.stop()
@@ -229,9 +225,3 @@ def _has_more(source: Source, checkpoint: Checkpoint, follow: bool) -> bool:
     without `follow` has read to its end is complete, and one that failed is read again."""
     end = Spool.of(checkpoint.spools, source.name).end()
     return not checkpoint.log.has_end and (follow or end is None or end.error is not None)
-
-
-def _raise_first(feeders: Sequence[RowFeeder]) -> None:
-    for feeder in feeders:
-        if feeder.failure is not None:
-            raise feeder.failure

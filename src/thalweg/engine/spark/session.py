@@ -19,12 +19,11 @@ from thalweg.engine.spark.archive import mapping_options
 from thalweg.engine.spark.java import require_java
 from thalweg.engine.spark.jvm_output import quiet
 from thalweg.engine.spark.process_deaths import report_jvm_death, silence_py4j, stop
-from thalweg.engine.spark.settings import refusals
+from thalweg.engine.spark.settings import PACKAGES, refusals
 from thalweg.engine.spark.spark_home import lean_home
 
 LOCAL = "local[*]"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_PACKAGES = "spark.jars.packages"
 _PACKAGES_HINT = (
     "Spark downloads {} once from Maven Central; without a network, pass the jars with --conf spark.jars=FILE,FILE"
 )
@@ -120,7 +119,7 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
     builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    hint = _PACKAGES_HINT.format(conf[_PACKAGES]) if _PACKAGES in conf else None
+    hint = _PACKAGES_HINT.format(conf[PACKAGES]) if PACKAGES in conf else None
     with (
         refusals("Spark did not start", hint),
         quiet(),

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from thalweg.errors import EngineError, UsageError, did_you_mean
 
+PACKAGES = "spark.jars.packages"
 _MASTERS = r"local|local\[(\*|\d+)(, *\d+)?\]|local-cluster\[\d+, *\d+, *\d+\]|spark://[^/]+|yarn|k8s://.+"
 _AS_THEY_ARE = "--master and --conf are passed to Spark unchanged"
 _SHOWN = ("local", "local[4]", "local[*]", "local-cluster[2,1,1024]", "spark://HOST:PORT", "yarn", "k8s://HOST:PORT")
