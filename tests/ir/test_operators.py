@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -19,11 +19,13 @@ from thalweg.errors import InternalError
 from thalweg.ir import operators
 from thalweg.ir.completeness import complete, missing_pieces
 from thalweg.ir.library_logic import LibraryLogic
+from thalweg.ir.logic import Logic
 from thalweg.ir.operator_model import AT_MOST_ONE, Model, same
 from thalweg.ir.operators import OPERATORS, Filter, Join, Map, Operator, Process, Sink
 from thalweg.ir.operators.base import Stateless
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import TUPLE, UserCode
+from thalweg.verify.reference_definitions import DEFINITIONS
 
 
 @pytest.fixture(autouse=True)
@@ -184,12 +186,26 @@ class EveryNth(LibraryLogic):
             self.submit(t)
 
 
+class EveryNthReference(Logic):
+    """The definition of `EveryNth`, by the list of all tuples of a key."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.tuples: list[Any] = []
+
+    def process(self, t: Any, port: int) -> None:
+        self.tuples.append(t)
+        if t in self.tuples[self.every - 1 :: self.every]:
+            self.submit(t)
+
+
 class Reading(tw.Tuple):
     k: str
     i: int
 
 
-def test_a_derived_operator_is_one_class() -> None:
+def test_a_derived_operator_is_one_class_and_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast(Any, DEFINITIONS), EveryNth, lambda logic: EveryNthReference(logic.config))
     app = tw.App("derived")
     readings = app.source(tw.files("in"), Reading, name="readings")
     logic = EveryNth()

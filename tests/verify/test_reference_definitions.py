@@ -123,6 +123,30 @@ def test_an_error_at_the_end_of_a_loop_names_its_operator(port: int, message: st
     assert difference(expected, run_local(make_plan(graph), epochs)) is None
 
 
+class NamesItsKey(tw.Operator):
+    def __init__(self) -> None:
+        self.key = ""
+
+    def process(self, t: Any, port: int) -> None:
+        self.key = t.k
+
+    def at_end(self) -> None:
+        raise ValueError(self.key)
+
+
+def test_of_the_keys_that_fail_at_the_end_the_least_is_reported() -> None:
+    def build(s: tw.Stream) -> None:
+        keep(s.filter(lambda t: t.i > 0, name="rest").custom(NamesItsKey(), Row, by="k", name="named"))
+
+    assert [row(i).k for i in (1, 2)] == ["b", "a"], "another key comes first"
+    graph, epochs = graph_of(build)
+    expected = run_reference(graph, epochs)
+    assert expected.error is not None
+    assert expected.error.message == "ValueError: a"
+    for degree in (1, 3):
+        assert difference(expected, run_local(make_plan(graph, degree=degree), epochs)) is None
+
+
 class Timed(tw.Tuple):
     time: int
     side: str

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from thalweg.analysis.liveness import live_attributes
-from thalweg.analysis.order_keys import order_layout
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import InternalError, TupleError
 from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.logic import Submitted, acts_on_marks
 from thalweg.ir.operators import (
     DEAD_LETTER,
     OPERATORS,
@@ -32,39 +30,29 @@ from thalweg.ir.operators import (
     Source,
     StreamRef,
     Union,
-    rank_width,
 )
 from thalweg.ir.user_tracebacks import raised_in
-from thalweg.ir.user_tuples import row_maker, unpack
+from thalweg.ir.user_tuples import row_maker
 from thalweg.ir.values import carried
 from thalweg.runtime.pe_counts import Counts
 from thalweg.verify.reference_batches import batch_of_one
-from thalweg.verify.reference_definitions import check_definition, new_object, new_window
 from thalweg.verify.reference_input import tuples_in_order
-from thalweg.verify.reference_keys import LAST_RANK, key_of, rank_of
-from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, as_type, make_mark, make_row
-from thalweg.verify.reference_windows import Fields, ReferenceWindow
+from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, as_type, make_row
+from thalweg.verify.reference_stateful import StatefulOperators
 
 Answer = dict[str, list[tuple[Any, ...]]]
 
 
-class Reference:
+class Reference(StatefulOperators):
     """Computes the answer for a log. After a tuple failed, `answer` holds the output up to the last complete epoch."""
 
     def __init__(self, graph: LogicalGraph) -> None:
-        self.graph = graph
-        self.layout = order_layout(graph)
-        self.state: dict[str, dict[tuple[Any, ...], Any]] = {o.name: {} for o in graph.stateful}
-        processes = [o for o in graph.operators if isinstance(o, Process)]
-        for process in processes:
-            check_definition(process)
-        self.lone = {o.name: new_object(o) for o in processes if o.by is None}
+        super().__init__(graph)
         self.answer: Answer = {sink.name: [] for sink in graph.sinks}
         self.open: Answer = {}
         self.counts, self.counting = Counts(), Counts()  # of all complete epochs, and of the current one
         self.fed: dict[str, list[Any]] = {loop.name: [] for loop in graph.loops}
         self.last_key: dict[str, OrderKey] = {}
-        self.now: dict[str, int] = {}  # the event time at each operator that receives marks
         self.live = live_attributes(graph)
 
     def run(self, log: Iterable[Epoch]) -> Answer:
@@ -133,10 +121,6 @@ class Reference:
         letter = row_maker(DEAD_LETTER, DEAD_LETTER.names)(operator.name, text, shown)
         return [(operator.dead_port, letter, self._wide(operator, key))]
 
-    def _wide(self, operator: Operator, key: OrderKey) -> OrderKey:
-        """The order key, padded to the width of the keys of the operator's output."""
-        return key + (0,) * (self.layout.width[operator.output] + 1 - len(key))
-
     def _process(self, operator: Operator, port: int, row: Any, key: OrderKey) -> Emitted:
         if type(operator) in PER_TUPLE:
             return PER_TUPLE[type(operator)](operator, row, key)
@@ -149,22 +133,6 @@ class Reference:
         made = batch_of_one(operator, row, self.graph.type_of(operator.inputs[0]))
         return [(0, make_row(operator, made), key)]
 
-    def _running(self, operator: Aggregate, port: int, row: Any, key: OrderKey) -> Emitted:
-        values = self._aggregate(operator, row)
-        return [] if values is None else [(0, make_row(operator, values), self._wide(operator, key))]
-
-    def _joined(self, operator: Join, port: int, row: Any, key: OrderKey) -> Emitted:
-        return [(0, joined, key) for joined in self._join(operator, port, row)]
-
-    def _in_python(self, operator: Process, port: int, row: Any, key: OrderKey) -> Emitted:
-        padded = key + (0,) * (self._port_width(operator) + 1 - len(key))
-        if port == operator.mark_port:
-            return self._on_mark(operator, padded, row.time)
-        return self._take(operator, port, row, padded)
-
-    def _port_width(self, operator: Operator) -> int:
-        return max(self.layout.port_width(operator, port) for port in range(len(operator.inputs)))
-
     def _sink(self, sink: Sink, port: int, row: Any, key: OrderKey) -> Emitted:
         if self.last_key.get(sink.name, ()) >= key:
             raise InternalError(f"sink {sink.name}: {key} does not come after {self.last_key[sink.name]}")
@@ -175,95 +143,6 @@ class Reference:
         names = self.graph.type_of(sink.inputs[0]).names
         self.open[sink.name].append(tuple(carried(getattr(row, name)) for name in names))
         return []
-
-    # Aggregates and joins.
-
-    def _aggregate(self, operator: Aggregate, row: Any) -> tuple[Any, ...] | None:
-        """State of a key: its window, and its own values."""
-        table, key = self.state[operator.name], key_of(row, operator.window.by)
-        if key not in table:
-            own = tuple(carried(getattr(row, n)) for n in operator.window.by)
-            table[key] = new_window(operator.window, Fields(operator.folds, operator.fields)), own
-        window, _ = table[key]
-        found = _submitted(window, lambda: window.process(row, 0))
-        return tuple(found[0].values()) if found else None
-
-    def _close_aggregate(self, operator: Aggregate, key: OrderKey) -> Emitted:
-        """The windows that are still open at the end."""
-        tuple_type = self.graph.type_of(operator.inputs[0])
-        kinds = [tuple_type.kind(n) for n in operator.window.by]
-        windows = [((*key, 0, *rank_of(own, kinds)), window) for window, own in self.state[operator.name].values()]
-        emitted: Emitted = []
-        for at, window in sorted(windows, key=lambda item: item[0]):
-            try:
-                found = _submitted(window, window.at_end)
-                emitted += [(0, make_row(operator, tuple(values.values())), at) for values in found]
-            except Exception as error:
-                emitted += self._failed(operator, at, error, "the end")
-        return emitted
-
-    def _join(self, operator: Join, port: int, row: Any) -> list[Any]:
-        table, key = self.state[operator.name], key_of(row, operator.on)
-        if port == 1:
-            table[key] = row
-            return []
-        if key not in table:
-            return []
-        output = operator.outputs[0]
-        left = self.graph.type_of(operator.inputs[0])
-        sides: Mapping[bool, Any] = {True: row, False: table[key]}
-        names = [n for n in output.names if hasattr(sides[left.get(n) is not None], n)]
-        values = [getattr(sides[left.get(n) is not None], n) for n in names]
-        return [row_maker(output, names)(*values)]
-
-    # Operators written in Python. State of a key: its object, and its rank among the keys.
-
-    def _take(self, operator: Process, port: int, row: Any, key: OrderKey) -> Emitted:
-        if operator.by is None:
-            logic = self.lone[operator.name]
-        else:
-            by = operator.by[port]
-            own = tuple(carried(getattr(row, n)) for n in by)
-            kinds = [self.graph.type_of(operator.inputs[port]).kind(n) for n in by]
-            table = self.state[operator.name]
-            logic, _ = table.setdefault(key_of(row, by), (new_object(operator), rank_of(own, kinds)))
-        submitted: list[Submitted] = []
-        logic._submitted = submitted
-        logic.now = self.now.get(operator.name)
-        logic.process(row, port)
-        results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
-        no_rank = (0,) * rank_width(operator)
-        return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
-
-    def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
-        if operator.timed and time <= self.now.get(operator.name, time - 1):
-            return []  # event time never decreases
-        emitted = self._all_keys(operator, key, time) if acts_on_marks(operator.logic) else []
-        self.now[operator.name] = time
-        assert operator.mark_output is not None
-        width = rank_width(operator)
-        last = (LAST_RANK, *(0,) * (width - 1)) if width else ()
-        return [*emitted, (operator.mark_output, make_mark(time), (*key, *last, 0))]
-
-    def _all_keys(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
-        """The output of all keys at a mark, or at the end (no time)."""
-        emitted: Emitted = []
-        for logic, rank in list(self.state[operator.name].values()):
-            submitted: list[Submitted] = []
-            logic._submitted = submitted
-            try:
-                logic.at_end() if time is None else logic.on_mark(time)
-                results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
-            except Exception as error:
-                what = "the end" if time is None else f"the mark {time}"
-                emitted += [
-                    (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)
-                ]
-                continue
-            emitted += [
-                (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
-            ]
-        return sorted(emitted, key=lambda item: item[2])
 
 
 # The output of the other kinds of operators for a tuple, and the output of operators at the end.
@@ -288,11 +167,3 @@ _CLOSE: Mapping[type[Operator], Callable[[Reference, Any, OrderKey], Emitted]] =
     [kind for kind in OPERATORS.values() if isinstance(kind.acts_at_end, property)],
     "the end of the input in the reference",
 )
-
-
-def _submitted(window: ReferenceWindow, act: Callable[[], None]) -> list[dict[str, Any]]:
-    """The results that a window submits."""
-    submitted: list[Submitted] = []
-    window._submitted = submitted
-    act()
-    return [values for _, _, values in submitted]

@@ -164,12 +164,9 @@ class SlidingReference(ReferenceWindow):
 
     def process(self, t: Any, port: int) -> None:
         row, at = self.taken(t), getattr(t, self.on) if self.on else None
-        gone = 0
-        if self.on:
-            while gone < len(self.held) and difference(at, self.held[gone][0]) > self.delta:
-                gone += 1
-        elif len(self.held) == self.count:
-            gone = 1
+        gone = int(len(self.held) == self.count)
+        while self.on and gone < len(self.held) and difference(at, self.held[gone][0]) > self.delta:
+            gone += 1
         held = [*self.held[gone:], (at, row)]
         border = self.border - gone if gone <= self.border else len(held) - 1
         found = self._folded([row for _, row in held], border)
