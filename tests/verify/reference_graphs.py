@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 import thalweg as tw
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
@@ -158,6 +160,12 @@ def met(how: Callable[[tw.Stream, tw.Stream], tw.Stream]) -> Callable[[tw.Stream
     return lambda s: keep(how(*halves(s)))
 
 
+def short(table: pa.Table) -> pa.Table:
+    """Decimals with few digits, whose Arrow type depends on all rows of the batch."""
+    rows = table.to_pydict()
+    return pa.table(rows | {"d": [value.normalize() for value in rows["d"]]})
+
+
 def batches(made: tw.Stream) -> None:
     """Some Decimals have more digits than Arrow's."""
     keep(made, made.dead_letters)
@@ -207,6 +215,7 @@ GRAPHS: Mapping[str, Callable[[tw.Stream], None]] = {
     "loop of windows": loop_of_windows,
     "random split": lambda s: keep(*s.sort("x", window=OVER["tumbling"], name="up").split_randomly([1, 2], seed=3)),
     "map_batches": lambda s: batches(s.map_batches(lambda table: table, Row, on_error="dead_letter", name="same")),
+    "map_batches inferred": lambda s: batches(s.map_batches(short, Row, on_error="dead_letter", name="short")),
 }
 
 
