@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PIP := -m pip --quiet --disable-pip-version-check
 
 .PHONY: setup lock run test test-fast test-lowest test-cases test-spark test-long test-services lint format \
-	bench-kernels bench-spark bench-ordering bench-planning bench-soak bench-start clean
+	bench-kernels bench-spark bench-ordering bench-planning bench-versions bench-soak bench-start clean
 
 setup: .venv/ready
 
@@ -116,6 +116,11 @@ bench-ordering: setup
 
 bench-planning: setup
 	$(BIN)/python -m benchmarks.planning.bench
+
+# Whether anything became slower since a commit: make bench-versions OLD=COMMIT
+bench-versions: setup .venv/started
+	$(BIN)/python -m benchmarks.versions.compare $(OLD)
+	$(BIN)/python -m benchmarks.versions.compare $(OLD) --spark
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py

@@ -169,7 +169,7 @@ def test_state(stopped: Small) -> None:
     assert "4 epochs done of 4 in the input log: 160 tuples of 3 files; can be resumed" in text
     assert re.search(r"\nvwap: 8 keys, [\d,]+ bytes in 2 buckets\n  aggregate v1 sliding\(count 5\) by symbol", text)
     assert re.search(r"\n  symbol='S\d+': count=\d+, fold1=\[", text)
-    assert "… 3 more: --limit, or --key for one of them" in text
+    assert "… 3 more: use --limit, or --key to show a single key" in text
     assert "bargains.join: 8 keys" in text
 
 
