@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch
 from thalweg.engine.local.run import run_local
-from thalweg.errors import GraphError, PlanError, did_you_mean
+from thalweg.errors import GraphError, PlanError, did_you_mean, kept_warnings
 from thalweg.ir.plan import Plan
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
@@ -44,7 +45,6 @@ def run(
             where=app.where,
             hint='put the call of tw.run under `if __name__ == "__main__":`',
         )
-    app = with_params(app, params) if params else by_value(app)
     run_options = RunOptions(
         checkpoint=Path(checkpoint) if checkpoint is not None else None,
         follow=follow,
@@ -54,8 +54,11 @@ def run(
         conf=conf or {},
         keep_epochs=keep_epochs,
     )
-    planned = plan_run(app.graph(), request, run_options.checkpoint)
-    return run_plan(planned.plan, engine, run_options)
+    with kept_warnings() as warned:
+        app = with_params(app, params) if params else by_value(app)
+        planned = plan_run(app.graph(), request, run_options.checkpoint)
+        done = run_plan(planned.plan, engine, run_options)
+    return replace(done, warnings=tuple(warned))
 
 
 ENGINES = ("spark", "local")

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.background_run import SparkRunning
 from thalweg.engine.spark.stream_dataframe import stream_table
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, kept_warnings
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
@@ -35,7 +35,8 @@ def start(
     _check(app, spark)
     request = PlanRequest.of(**options)
     folder = None if checkpoint is None else Path(checkpoint)
-    planned = plan_run(by_value(app).graph(), request, folder)
+    with kept_warnings() as warned:
+        planned = plan_run(by_value(app).graph(), request, folder)
     run_options = RunOptions(
         checkpoint=folder,
         follow=follow,
@@ -43,7 +44,7 @@ def start(
         overwrite=overwrite,
         keep_epochs=keep_epochs,
     )
-    return SparkRunning(closed(planned.plan), run_options, spark)
+    return SparkRunning(closed(planned.plan), run_options, spark, tuple(warned))
 
 
 def to_dataframe(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 
@@ -166,6 +169,29 @@ class InternalError(ThalwegError):
 
 class ThalwegWarning(UserWarning):
     """A construct is allowed but may not be what the user intended."""
+
+
+_kept: ContextVar[list[str] | None] = ContextVar("_kept", default=None)
+
+
+def warn(text: str) -> None:
+    """Emit a warning: Thalweg has no other way. The command prints it; the result of `tw.run` has it, too."""
+    text = redacted(text)
+    kept = _kept.get()
+    if kept is not None:
+        kept.append(text)
+    warnings.warn(text, ThalwegWarning, stacklevel=3)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """The list that the warnings of this thread are added to while the block runs."""
+    kept: list[str] = []
+    before = _kept.set(kept)
+    try:
+        yield kept
+    finally:
+        _kept.reset(before)
 
 
 def described(value: object) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from thalweg.analysis.derive_facts import facts_of
-from thalweg.errors import GraphError, ThalwegWarning
+from thalweg.errors import GraphError, warn
 from thalweg.ir.facts import HIDDEN_STATE, MUTATES_INPUT, RANDOMNESS, TIME, Effect
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator
@@ -27,7 +25,7 @@ def _check(graph: LogicalGraph) -> None:
         if hidden and not facts.stateless:
             raise _refusal(operator, hidden[0])
         for effect in facts.effects_of(TIME, RANDOMNESS):
-            warnings.warn(_surprise(operator, effect), ThalwegWarning, stacklevel=2)
+            warn(_surprise(operator, effect))
 
 
 def _refusal(operator: Operator, effect: Effect) -> GraphError:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from thalweg.errors import OutputError, ThalwegError, ThalwegWarning, redacted
+from thalweg.errors import OutputError, ThalwegError, warn
 from thalweg.ir.operators import Sink
 
 T = TypeVar("T")
@@ -37,8 +36,7 @@ def keep_trying(
                 raise give_up(error) from None
             failure = reason(error)
         if waiting is not None:
-            text = redacted(f"{waiting}: {failure}; trying again for {seconds:g} s")
-            warnings.warn(text, ThalwegWarning, stacklevel=2)
+            warn(f"{waiting}: {failure}; trying again for {seconds:g} s")
             waiting = None
         wait(pause)
         pause = min(2 * pause, LONGEST_PAUSE_S)

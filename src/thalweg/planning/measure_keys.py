@@ -7,7 +7,6 @@ engine processes a tuple in the same way with and without a measurement.
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -22,7 +21,7 @@ from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
-from thalweg.errors import ThalwegWarning, TupleError
+from thalweg.errors import TupleError, warn
 from thalweg.ir.expr import Attr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Function, Map, Operator, Pace, Sink, StreamRef
@@ -61,8 +60,7 @@ def measure_log(graph: LogicalGraph, log: list[Epoch], buckets: int) -> Loads:
                 for index, (name, _, key) in enumerate(taps):
                     loads[name] += _by_bucket(found[_sink(index)], key, buckets)
         except TupleError as error:
-            text = f"the sample ends where a tuple fails: {error.message}, at {error.operator}"
-            warnings.warn(text, ThalwegWarning, stacklevel=2)
+            warn(f"the sample ends where a tuple fails: {error.message}, at {error.operator}")
     counted = {name: tuple(at.tolist()) for name, at in loads.items()}
     return Loads(buckets, sum(epoch.tuples for epoch in done), counted)
 

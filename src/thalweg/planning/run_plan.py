@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thalweg.errors import PlanError, ThalwegWarning
+from thalweg.errors import PlanError, warn
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
 from thalweg.ir.plan_options import OPEN
@@ -35,7 +34,7 @@ def plan_run(
     fixed = _manifest(checkpoint)
     if fixed is not None and fixed.states:
         if request.balance and not fixed.assignments:
-            _note(
+            warn(
                 "--balance has no effect: keys stay on the channels that they got at the first start with this "
                 "checkpoint; thalweg migrate CHECKPOINT NEW --balance moves them"
             )
@@ -52,7 +51,7 @@ def plan_run(
 
     loads = measure_keys(graph, buckets)
     if not any(map(any, loads.at.values())):
-        _note("--balance has no effect: there is no input yet in which keys could be counted")
+        warn("--balance has no effect: there is no input yet in which keys could be counted")
     request = replace(request, buckets=buckets)
     return RunPlan(plan_for(graph, request, Held(), Profile(loads), observe), loads)
 
@@ -67,13 +66,13 @@ def closed(plan: Plan) -> Plan:
 def _can_balance(graph: LogicalGraph, request: PlanRequest) -> bool:
     degree = request.channels()
     if degree == 1:
-        _note("--balance has no effect: with --degree 1 all keys are on one channel")
+        warn("--balance has no effect: with --degree 1 all keys are on one channel")
         return False
     if not isinstance(degree, int):
         found = f"--degree {degree}" if degree == OPEN else "a degree for each operator"
         raise PlanError("--balance requires the number of channels", expected="--degree N", found=found)
     if not any(operator.key for operator in graph.stateful):
-        _note("--balance has no effect: no operator keeps state by key")
+        warn("--balance has no effect: no operator keeps state by key")
         return False
     return True
 
@@ -85,7 +84,3 @@ def _manifest(checkpoint: Path | None) -> Manifest | None:
     from thalweg.engine.storage.manifest import Manifest  # here: a plan without a checkpoint needs no engine
 
     return Manifest.from_json(file.read_bytes())
-
-
-def _note(text: str) -> None:
-    warnings.warn(text, ThalwegWarning, stacklevel=4)

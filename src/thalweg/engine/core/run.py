@@ -65,6 +65,7 @@ class RunResult:
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
     stopped: bool = False  # on request, between two epochs: there may be more input
     left_out: Mapping[str, int] = field(default_factory=dict)  # by source: invalid rows of its files
+    warnings: tuple[str, ...] = ()  # what Thalweg warned about, from the plan to the end of the run
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order. The name is optional if there is only one."""

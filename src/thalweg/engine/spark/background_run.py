@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from thalweg.engine.core.run import RunOptions, RunResult
 from thalweg.engine.spark.run import run_spark
 from thalweg.engine.storage.checkpoint import EpochReport
-from thalweg.errors import InternalError
+from thalweg.errors import InternalError, kept_warnings
 from thalweg.ir.plan import Plan
 
 KEPT_REPORTS = 1_000  # a run of several months produces millions
@@ -22,8 +23,8 @@ KEPT_REPORTS = 1_000  # a run of several months produces millions
 class SparkRunning:
     """A thread of the driver that does the same as `thalweg run`. The user's session is not changed."""
 
-    def __init__(self, plan: Plan, options: RunOptions, spark: SparkSession) -> None:
-        self._plan, self._options, self._spark = plan, options, spark
+    def __init__(self, plan: Plan, options: RunOptions, spark: SparkSession, warned: tuple[str, ...] = ()) -> None:
+        self._plan, self._options, self._spark, self._warned = plan, options, spark, warned
         self._reports: deque[EpochReport] = deque(maxlen=KEPT_REPORTS)
         self._result: RunResult | None = None
         self._failure: BaseException | None = None
@@ -32,7 +33,9 @@ class SparkRunning:
 
     def _run(self) -> None:
         try:
-            self._result = run_spark(self._plan, self._options, self._reports.append, self._spark)
+            with kept_warnings() as warned:
+                done = run_spark(self._plan, self._options, self._reports.append, self._spark)
+            self._result = replace(done, warnings=(*self._warned, *warned))
         except BaseException as error:  # raised again in the user's thread, in `wait`
             self._failure = error
 

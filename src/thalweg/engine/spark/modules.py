@@ -12,7 +12,6 @@ import importlib.util
 import site
 import sys
 import sysconfig
-import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from thalweg.errors import ThalwegWarning, Where
+from thalweg.errors import Where, warn
 from thalweg.ir.graph import LogicalGraph
 
 _OWN = "thalweg"
@@ -129,9 +128,7 @@ def _python_or_warning(place: str, file: Path) -> Iterator[CodeFile]:
     if not file.name.endswith(tuple(EXTENSION_SUFFIXES)):
         yield CodeFile(place, file)
         return
-    warnings.warn(
-        f"{file} is native code, which is not sent to the executors: install it there", ThalwegWarning, stacklevel=2
-    )
+    warn(f"{file} is native code, which is not sent to the executors: install it there")
 
 
 @cache

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import uuid
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from thalweg.errors import CheckpointError, ThalwegWarning
+from thalweg.errors import CheckpointError, warn
 from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
@@ -104,7 +103,7 @@ def check_restart(old: Manifest, new: Manifest) -> None:
     for message, expected, found, hint in _differences(old, new):
         raise CheckpointError(message, expected=expected, found=found, hint=hint)
     for change in (*changed_params(old, new), *_moved_sources(old, new)):
-        warnings.warn(change, ThalwegWarning, stacklevel=2)
+        warn(change)
 
 
 def continued(old: Manifest, new: Manifest) -> Manifest:
