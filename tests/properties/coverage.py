@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from tests.amount import EXPLORE
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
@@ -134,6 +135,15 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         "error after a whole epoch": outcome.error is not None and any(outcome.answer.values()),
     }
     seen.update(name for name, holds in facts.items() if holds)
+
+
+def assert_reached(facts: Iterable[str], reached: Counter[str], *, enough: bool) -> None:
+    """Fails for facts that no case reached. Fixed cases reach them or do not; with new ones it would be chance."""
+    if EXPLORE:
+        pytest.skip("new cases at every run: only those of `make test`, which are fixed, are judged by their reach")
+    if not enough:
+        pytest.skip("too few cases ran to judge their reach")
+    assert [fact for fact in facts if not reached[fact]] == []
 
 
 def _sharing(prepared: Prepared) -> bool:
