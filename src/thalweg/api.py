@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch
+from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, warn_at_end
 from thalweg.engine.local.run import run_local
 from thalweg.errors import GraphError, PlanError, did_you_mean, kept_warnings
 from thalweg.ir.plan import Plan
@@ -58,6 +58,7 @@ def run(
         app = with_params(app, params) if params else by_value(app)
         planned = plan_run(app.graph(), request, run_options.checkpoint)
         done = run_plan(planned.plan, engine, run_options)
+        warn_at_end(done)
     return replace(done, warnings=tuple(warned))
 
 

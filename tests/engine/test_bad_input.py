@@ -152,8 +152,8 @@ def test_skip_counts_and_reports(tmp_path: Path) -> None:
     )
     done = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "; 2 bad rows of good left out" in done.stdout
-    assert "left out: 2 bad rows of good" in done.stdout
+    assert "; lost: 2 skipped at good" in done.stdout
+    assert "warning: good: 2 of 4 rows are not valid and were left out" in done.stderr
     done = thalweg("run", "app.py", "--engine", "local", "--json", cwd=tmp_path)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [e["left_out"] for e in events if e["event"] in ("epoch", "end")] == [{"good": 2}, {}, {"good": 2}]

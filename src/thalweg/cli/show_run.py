@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from rich.console import Console, Group
@@ -115,17 +115,28 @@ class LiveLine:
 
 def epoch_line(report: EpochReport) -> str:
     if report.final:
-        return f"epoch {report.epoch:>5}  end of input{_sinks(report) if any(report.tuples_out.values()) else ''}"
+        sinks = _sinks(report) if any(report.tuples_out.values()) else ""
+        return f"epoch {report.epoch:>5}  end of input{sinks}{_lost(report)}"
     backlog = f"; {report.backlog:,} waiting" if report.backlog else ""
-    backlog += "".join(f"; {n:,} bad rows of {source} left out" for source, n in report.left_out.items())
     return (
         f"epoch {report.epoch:>5}  {report.tuples_in:>10,} in  {report.seconds * 1000:>7,.0f} ms "
-        f"{_rate(report.tuples_in, report.seconds):>12,.0f} tuples/s{_sinks(report)}{backlog}"
+        f"{_rate(report.tuples_in, report.seconds):>12,.0f} tuples/s{_sinks(report)}{_lost(report)}{backlog}"
     )
 
 
 def _sinks(report: EpochReport) -> str:
     return "; " + ", ".join(f"{n:,} at {sink}" for sink, n in report.tuples_out.items())
+
+
+def _lost(report: EpochReport) -> str:
+    """Compact; what can be done about it is said at the end."""
+    parts = [
+        f"{n:,} {what} at {name}"
+        for name, lost in report.lost.items()
+        for n, what in ((lost.late, "late"), (lost.skipped, "skipped"), (lost.dead_letters, "dead letters"))
+        if n
+    ]
+    return f"; lost: {', '.join(parts)}" if parts else ""
 
 
 def _rate(tuples: int, seconds: float) -> float:
@@ -151,20 +162,19 @@ class Totals:
         backlog = f"  {report.backlog:,} waiting" if report.backlog else ""
         state = "end of input" if report.final else f"{_rate(report.tuples_in, report.seconds):,.0f} tuples/s in, {out}"
         sums = f"{self.tuples_in:,} tuples in {time.monotonic() - self.began:,.1f} s"
-        return f"epoch {report.epoch}  {report.seconds * 1000:,.0f} ms  {state}{backlog}  ({sums})"
+        return f"epoch {report.epoch}  {report.seconds * 1000:,.0f} ms  {state}{_lost(report)}{backlog}  ({sums})"
 
 
 def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:
     if as_json:
         document = {"epochs": result.epochs, "tuples_in": result.tuples_in, "tuples_out": dict(result.tuples_out)}
         document |= {"left_out": dict(result.left_out)} if result.left_out else {}
+        document |= {"lost": {name: asdict(lost) for name, lost in result.lost.items()}} if result.lost else {}
         print_json({"event": "end", "stopped": result.stopped, "seconds": round(result.seconds, 3), **document})
         return
     sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
     tuples, epochs = counted(result.tuples_in, "tuple"), counted(result.epochs, "epoch")
     out.print(f"\n{tuples} in {epochs} and {result.seconds:.1f} s; out: {sinks}")
-    for source, count in result.left_out.items():
-        out.print(f"left out: {counted(count, 'bad row')} of {source}")
     for sink, table in result.collected.items():
         shown = Table(
             title=f"{sink}: the first {min(_SHOWN, table.num_rows)} of {table.num_rows:,}", title_justify="left"

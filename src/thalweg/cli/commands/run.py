@@ -17,7 +17,7 @@ from thalweg.cli.show_balance import balance_json, balance_text
 from thalweg.cli.show_run import progress, show_result
 from thalweg.cli.signals import stopping
 from thalweg.cli.terminal import err, out
-from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions
+from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, warn_at_end
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import EpochReport
@@ -131,6 +131,7 @@ def run(
             shown.close()
             err.print(how_it_ends)
             raise typer.Exit(interrupts.exit_code) from None
+    warn_at_end(result)
     show_result(out, result, as_json=json_output)
     if result.stopped:
         err.print(how_it_ends)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Protocol
 
-from thalweg.engine.core.report_builder import Measures, build_report
+from thalweg.engine.core.report_builder import Measures, build_report, with_measures
 from thalweg.engine.core.run import Opened, RunOptions, Watch
 from thalweg.engine.core.timing import Laps, timed
 from thalweg.engine.inputs.retention import Retention
@@ -56,7 +56,8 @@ def run_epoch(
     laps: Laps,
 ) -> EpochReport:
     """Run one epoch, from its input to its stored report. State comes first, then sinks, then the commit, because an
-    epoch that was not committed is run again."""
+    epoch that was not committed is run again. Its report is stored before the commit, so that no crash can lose its
+    counts, and again with the time of the commit."""
     sink_laps = Laps()
     with laps.part("run"):
         engine.run()
@@ -65,9 +66,12 @@ def run_epoch(
     with laps.part("sinks"):
         frames = engine.frames(sink_laps)
         out = write_epoch(timed(sinks, sink_laps), epoch.number, frames, final=epoch.final)
+    before = checkpoint.lost_before(epoch.number)
+    report = build_report(graph, epoch, out, engine.counts, engine.measures(laps), sink_laps.seconds, before)
+    checkpoint.report(report)
     with laps.part("commit"):
         engine.commit()
-    report = build_report(graph, epoch, out, engine.counts, engine.measures(laps), sink_laps.seconds)
+    report = with_measures(report, engine.measures(laps))
     checkpoint.report(report)
     return report
 

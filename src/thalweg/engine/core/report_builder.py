@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from thalweg.engine.core.losses import losses
 from thalweg.engine.core.timing import rounded
 from thalweg.engine.storage.log import Epoch
-from thalweg.engine.storage.report import EpochReport, OperatorCounts, PETime
+from thalweg.engine.storage.report import EpochReport, Lost, OperatorCounts, PETime, added_losses
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Source, StreamRef
 from thalweg.ir.pe_id import PeId
@@ -31,7 +32,11 @@ def build_report(
     counts: Counts,
     measures: Measures,
     sink_seconds: Mapping[str, float],
+    before: Mapping[str, Lost],
 ) -> EpochReport:
+    """`before`: what was lost before this epoch."""
+    operators = operator_counts(graph, counts, epoch)
+    lost = losses(graph, operators)
     return EpochReport(
         epoch.number,
         epoch.final,
@@ -39,10 +44,22 @@ def build_report(
         tuples_out,
         round(measures.seconds, 6),
         measures.backlog,
-        operators=operator_counts(graph, counts, epoch),
+        operators=operators,
         pes=pe_times(counts.spent),
         parts=rounded(measures.parts),
         sinks=rounded(sink_seconds),
+        state_bytes=measures.state_bytes,
+        lost=lost,
+        lost_in_run=added_losses(before, lost),
+    )
+
+
+def with_measures(report: EpochReport, measures: Measures) -> EpochReport:
+    return replace(
+        report,
+        seconds=round(measures.seconds, 6),
+        parts=rounded(measures.parts),
+        backlog=measures.backlog,
         state_bytes=measures.state_bytes,
     )
 

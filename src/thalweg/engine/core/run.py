@@ -12,14 +12,15 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
+from thalweg.engine.core.losses import loss_warnings
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.console_writer import ConsoleSink
 from thalweg.engine.sinks.live_table import Display, live_display
 from thalweg.engine.sinks.writers import CollectSink, SinkWriter, make_sinks, tuples_of
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
-from thalweg.engine.storage.report import Tally
-from thalweg.errors import PlanError, did_you_mean
+from thalweg.engine.storage.report import Lost, Tally
+from thalweg.errors import PlanError, did_you_mean, warn
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
 from thalweg.ir.types import TupleType
@@ -66,6 +67,7 @@ class RunResult:
     stopped: bool = False  # on request, between two epochs: there may be more input
     left_out: Mapping[str, int] = field(default_factory=dict)  # by source: invalid rows of its files
     warnings: tuple[str, ...] = ()  # what Thalweg warned about, from the plan to the end of the run
+    lost: Mapping[str, Lost] = field(default_factory=dict)  # by operator: tuples lost since the first start
 
     def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
         """The tuples of a collect sink, in order. The name is optional if there is only one."""
@@ -83,6 +85,12 @@ class RunResult:
         return [
             tuple(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])
         ]
+
+
+def warn_at_end(done: RunResult) -> None:
+    """Emit the warnings of a run's end. The engines leave this to their callers, which show progress until then."""
+    for text in done.warnings:
+        warn(text)
 
 
 Watch = Callable[[EpochReport], None]
@@ -138,6 +146,7 @@ def _check_ends(graph: LogicalGraph) -> None:
 
 def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
+    lost = run.checkpoint.lost()
     return RunResult(
         epochs=tally.epochs,
         tuples_in=0 if tally.all is None else tally.all.tuples_in,
@@ -147,4 +156,6 @@ def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bo
         types={name: sink.tuple_type for name, sink in kept.items()},
         stopped=stopped,
         left_out={} if tally.all is None else tally.all.left_out,
+        warnings=tuple(loss_warnings(plan.graph, lost)),
+        lost={name: found for name, found in lost.items() if found.any},
     )

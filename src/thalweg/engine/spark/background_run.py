@@ -11,7 +11,7 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
-from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.core.run import RunOptions, RunResult, warn_at_end
 from thalweg.engine.spark.run import run_spark
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.errors import InternalError, kept_warnings
@@ -35,6 +35,7 @@ class SparkRunning:
         try:
             with kept_warnings() as warned:
                 done = run_spark(self._plan, self._options, self._reports.append, self._spark)
+                warn_at_end(done)
             self._result = replace(done, warnings=(*self._warned, *warned))
         except BaseException as error:  # raised again in the user's thread, in `wait`
             self._failure = error

@@ -17,7 +17,7 @@ from thalweg.engine.storage.log import InputLog
 from thalweg.engine.storage.manifest import Manifest, check_restart, continued
 from thalweg.engine.storage.migration_marks import refuse_moved
 from thalweg.engine.storage.numbered_files import NumberedFiles
-from thalweg.engine.storage.report import EpochReport
+from thalweg.engine.storage.report import EpochReport, Lost
 from thalweg.engine.storage.seed import Seed
 from thalweg.engine.storage.small_files import is_leftover, remove_leftovers, write_atomically, writing
 from thalweg.errors import CheckpointError, StorageError, ThalwegError
@@ -120,6 +120,16 @@ class Checkpoint:
     def reports(self, first: int) -> Iterator[EpochReport]:
         """The reports from this epoch on, up to the first missing one."""
         return (EpochReport.from_document(json.loads(line)) for line in self.progress.after(first))
+
+    def lost_before(self, epoch: int) -> dict[str, Lost]:
+        """What was lost from the first start up to this epoch, without it."""
+        line = self.progress.get(epoch - 1) if epoch else None
+        return {} if line is None else EpochReport.from_document(json.loads(line)).lost_in_run
+
+    def lost(self) -> dict[str, Lost]:
+        """What was lost from the first start up to the last epoch."""
+        line = self.progress.last()
+        return {} if line is None else EpochReport.from_document(json.loads(line)).lost_in_run
 
     def note_cut(self, cut: Cut) -> None:
         write_atomically(self._cut, json.dumps(asdict(cut)).encode(), durable=False)

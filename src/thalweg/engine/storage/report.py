@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
+from operator import add
 from typing import Any, TypeVar
 
 from thalweg.ir.pe_id import PeId
@@ -24,6 +25,23 @@ class OperatorCounts:
     skipped: int = 0
     dead_letters: int = 0
     late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Of the tuples that came to one operator (for a source: the rows that it read), those that were lost."""
+
+    of: int
+    late: int = 0
+    skipped: int = 0
+    dead_letters: int = 0  # that nothing reads
+
+    @property
+    def any(self) -> bool:
+        return bool(self.late or self.skipped or self.dead_letters)
+
+    def share(self, tuples: int, what: str = "tuples") -> str:
+        return f"{tuples:,} of {self.of:,} {what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,8 @@ class EpochReport:
     sinks: dict[str, float] = field(default_factory=dict)  # seconds that merging and writing took, by sink
     state_bytes: int | None = None
     state_commit_s: float | None = None  # a part of `run`: the state stores of all channels together
+    lost: dict[str, Lost] = field(default_factory=dict)  # by operator that can lose tuples
+    lost_in_run: dict[str, Lost] = field(default_factory=dict)  # the same, from the first start up to this epoch
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> EpochReport:
@@ -61,7 +81,11 @@ class EpochReport:
             for name, counts in ((name, dict(counts)) for name, counts in document.get("operators", {}).items())
         }
         pes = {PeId.parse(pe): PETime(**seconds) for pe, seconds in document.get("pes", {}).items()}
-        return EpochReport(**{**document, "operators": operators, "pes": pes})
+        lost = {
+            key: {name: Lost(**found) for name, found in document.get(key, {}).items()}
+            for key in ("lost", "lost_in_run")
+        }
+        return EpochReport(**{**document, "operators": operators, "pes": pes, **lost})
 
     def to_document(self) -> dict[str, Any]:
         """The report as it is stored."""
@@ -116,7 +140,14 @@ def added(a: EpochReport, b: EpochReport) -> EpochReport:
         },
         parts=_summed(a.parts, b.parts),
         sinks=_summed(a.sinks, b.sinks),
+        lost=added_losses(a.lost, b.lost),
     )
+
+
+def added_losses(a: Mapping[str, Lost], b: Mapping[str, Lost]) -> dict[str, Lost]:
+    return {
+        name: Lost(*map(add, astuple(a.get(name, _NO_LOSS)), astuple(b.get(name, _NO_LOSS)))) for name in {**a, **b}
+    }
 
 
 @dataclass(slots=True)
@@ -136,6 +167,7 @@ class Tally:
 
 
 _NONE = PETime(0.0)
+_NO_LOSS = Lost(0)
 Number = TypeVar("Number", int, float)
 
 
