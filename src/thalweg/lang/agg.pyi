@@ -15,8 +15,8 @@ from thalweg.library.folds.geometric_mean import geometric_mean as geometric_mea
 from thalweg.library.folds.mean import mean as mean
 from thalweg.library.folds.quantile import median as median
 from thalweg.library.folds.quantile import quantile as quantile
-from thalweg.library.folds.std import std as std
 from thalweg.library.folds.sum import sum as sum
+from thalweg.library.folds.variance import std as std
 from thalweg.library.folds.variance import variance as variance
 from thalweg.library.folds.window_bounds import window_end as window_end
 from thalweg.library.folds.window_bounds import window_start as window_start

@@ -71,6 +71,12 @@ class WindowAggregate(LibraryLogic):
     makes_marks = False
     users_code = None
     inner_types = ()
+    version = 2  # since version 2, the sums of std are exact
+
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        if version < 2 and any(fold.kind == "std" for fold in self.config.folds):
+            raise NotImplementedError("its sums for agg.std were rounded, and cannot be continued exactly")
+        return attributes
 
     def settings(self) -> str:
         config = self.config

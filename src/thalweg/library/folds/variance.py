@@ -1,8 +1,11 @@
-"""The variance of a sample: exact integer sums and one rounding, so the grouping of the values does not matter."""
+"""Variance and standard deviation of a sample: exact integer sums and one rounding, whatever the grouping of values."""
 
 from __future__ import annotations
 
 import math
+import statistics
+import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +19,11 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 def variance(argument: Argument) -> AggregateExpr:
     """The variance of a sample (n - 1), rounded once; 0.0 for one value."""
     return FoldTerm("variance", argument)
+
+
+def std(argument: Argument) -> AggregateExpr:
+    """The standard deviation of a sample (n - 1), rounded once; 0.0 for one value."""
+    return FoldTerm("std", argument)
 
 
 def _start(value: float) -> Element:
@@ -46,15 +54,40 @@ def _finer(total: int, squares: int, places: int, wanted: int) -> tuple[int, int
 
 
 def _variance(element: Element) -> float:
+    return _rounded(element, lambda squares, count: squares / count)
+
+
+def _std(element: Element) -> float:
+    return _rounded(element, _root)
+
+
+def _rounded(element: Element, quotient: Callable[[int, int], float]) -> float:
+    """A function of the exact variance, which is a fraction."""
     n, total, squares, places = element
     if n == 1:
         return 0.0
     if places is None:
         return math.nan
     try:
-        return float((n * squares - total * total) / (n * (n - 1) << 2 * places))
+        return quotient(n * squares - total * total, n * (n - 1) << 2 * places)
     except OverflowError:
         return math.inf
+
+
+_ROOT_BITS = 2 * (sys.float_info.mant_dig + 2)  # of a fraction whose integer root has two bits more than a float
+
+
+def _root(numerator: int, denominator: int) -> float:
+    """The square root of a fraction, correctly rounded: an integer root with more bits than a float, of which the last
+    one is set if it is not exact, so that the division rounds as if it knew all bits."""
+    by = (_ROOT_BITS - numerator.bit_length() + denominator.bit_length()) // 2 + 1
+    if by > 0:
+        numerator <<= 2 * by
+    else:
+        denominator <<= -2 * by
+    root = math.isqrt(numerator // denominator)
+    root |= root * root * denominator != numerator
+    return root / (1 << by) if by > 0 else float(root << -by)
 
 
 def _powers(value: float) -> dict[str, Any]:
@@ -81,6 +114,17 @@ def _by_definition(folded: dict[str, Any], fold: Fold) -> float:
         return math.inf
 
 
+def _std_by_definition(values: list[Any], fold: Fold) -> float:
+    if len(values) == 1:
+        return 0.0
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    try:
+        return float(statistics.stdev(values))
+    except OverflowError:
+        return math.inf
+
+
 FOLDS = [
     FoldSpec(
         "variance",
@@ -92,5 +136,16 @@ FOLDS = [
         scalar=Monoid(_start, _combine, _variance),
         kernel=None,
         definition=Definition(_by_definition, take=_powers, step=_both),
-    )
+    ),
+    FoldSpec(
+        "std",
+        constructor=std,
+        takes=NUMBERS,
+        result=lambda call: FLOAT,
+        ordered=False,
+        forwards=False,
+        scalar=Monoid(_start, _combine, _std),
+        kernel=None,
+        definition=Definition(_std_by_definition),
+    ),
 ]

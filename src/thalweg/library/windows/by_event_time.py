@@ -17,13 +17,14 @@ from thalweg.library.window_arguments import Duration, bad, stretch
 class EventTimeAggregate(WindowAggregate):
     """Windows in event time, closed when the event time has passed their end; late tuples go to port 1."""
 
-    version = 2  # since version 2, panes are in the order of their time
+    version = 3  # since version 2, panes are in the order of their time; since version 3, the sums of std are exact
 
     def __init__(self) -> None:
         self.panes: dict[int, Pane] = {}  # by their start, the oldest first
         self.closed: int | None = None  # windows that end here or before are closed
 
     def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        attributes = super().upgrade(attributes, version - 1)
         return attributes | {"panes": dict(sorted(attributes["panes"].items()))}
 
     @property
