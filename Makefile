@@ -30,7 +30,8 @@ lock:
 	rm -rf .venv-lock
 
 run: setup .venv/started
-	$(BIN)/python examples/run_bargains.py
+	$(BIN)/thalweg run examples/bargains.py --degree 2 --max-tuples-per-epoch 50000
+	$(BIN)/python examples/check_bargains.py spark
 
 # The picture of a run in README.md. Its figures are those of this machine: leave it alone while it runs.
 .PHONY: picture

@@ -1,6 +1,14 @@
-"""Bargains: quotes below the volume-weighted average price (VWAP) of the symbol's last 50 trades."""
+"""Bargains: quotes below the volume-weighted average price (VWAP) of the symbol's last 50 trades.
+
+    thalweg run examples/bargains.py --degree 2
+    python examples/check_bargains.py                 (compare with an independent implementation)
+
+At the first start, make_ticks.py makes seeded ticks in examples/data/ticks.
+"""
 
 from pathlib import Path
+
+from make_ticks import make_ticks
 
 import thalweg as tw
 from thalweg import agg, window
@@ -13,9 +21,13 @@ class Tick(tw.Tuple):
     volume: int
 
 
+TICKS = Path(__file__).parent / "data" / "ticks"
+if not TICKS.exists():
+    make_ticks(TICKS)
+
 app = tw.App("bargains")
 
-ticks = app.source(tw.files(Path(__file__).parent / "data" / "ticks", format="parquet"), Tick)
+ticks = app.source(tw.files(TICKS, format="parquet"), Tick)
 trades = ticks.filter(lambda t: t.kind == "T")
 quotes = ticks.filter(lambda t: t.kind == "Q")
 vwap = trades.aggregate(

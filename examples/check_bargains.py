@@ -1,8 +1,13 @@
-"""An independent implementation of the bargains example, to check a result against: no Thalweg in it."""
+"""An independent implementation of the bargains example, to check a result against: no Thalweg in it, but for the run
+itself.
+
+python examples/check_bargains.py [spark|local]
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -40,3 +45,18 @@ def disagreement(found: Iterable[tuple[Any, ...]], expected: Iterable[Bargain]) 
         if not same:
             return f"bargain {row}: found {ours}, expected {theirs}"
     return None
+
+
+def main() -> int:
+    from bargains import TICKS, app
+
+    import thalweg as tw
+
+    result = tw.run(app, engine=sys.argv[1] if len(sys.argv) > 1 else "local", degree=2, max_tuples_per_epoch=50_000)
+    problem = disagreement(result.tuples(), expected_bargains(TICKS))
+    print(problem or f"{result.tuples_out['found']:,} bargains agree with an independent implementation")
+    return 0 if problem is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

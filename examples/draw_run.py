@@ -16,12 +16,11 @@ from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
-EXAMPLE = Path(__file__).with_name("bargains.py")
+EXAMPLE = [Path(__file__).with_name(name) for name in ("bargains.py", "make_ticks.py")]
 PICTURE = Path(__file__).parents[1] / "docs" / "run.svg"
 OPTIONS = "run bargains.py --degree 2 --max-tuples-per-epoch 200000"
 TICKS, FILES = 2_000_000, 10
 LINES, COLUMNS = 50, 104
-SECTIONS = ("operators", "plan")  # of the explanation that is printed first; README.md shows a complete one
 
 _CONTROL = re.compile(r"\x1b\[\?\d+[hl]|\x1b\[\d*[AK]|\r|\n")
 
@@ -29,7 +28,8 @@ _CONTROL = re.compile(r"\x1b\[\?\d+[hl]|\x1b\[\d*[AK]|\r|\n")
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy(EXAMPLE, folder)
+        for file in EXAMPLE:
+            shutil.copy(file, folder)
         make_ticks(folder / "data" / "ticks", TICKS, FILES)
         lines = shortened(screen(last_epoch(output(folder))))
     with open(os.devnull, "w") as nowhere:
@@ -85,11 +85,9 @@ def screen(written: str) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """Without most sections of the explanation, which ends where the live view begins."""
+    """The plan in short, which ends with an empty line, and the live view."""
     figures = next(i for i, line in enumerate(lines) if "tuples/s" in line)
-    sections = "\n".join(lines[:figures]).split("\n\n")
-    kept = [section for section in sections if section.startswith(SECTIONS)]
-    return [*"\n\n".join(kept).split("\n"), "", *lines[figures:]]
+    return [*lines[: lines.index("") + 1], *lines[figures:]]
 
 
 if __name__ == "__main__":

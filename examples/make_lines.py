@@ -10,6 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "data" / "lines"
 LINES_PER_CHAPTER = 40
+LINES, FILES = 10_000, 4
 
 
 def vocabulary(chance: random.Random, size: int = 300) -> list[str]:
@@ -33,7 +34,7 @@ def make_text(lines: int, seed: int) -> list[str]:
     return text
 
 
-def make_lines(folder: Path, lines: int, files: int, seed: int = 0) -> None:
+def make_lines(folder: Path, lines: int = LINES, files: int = FILES, seed: int = 0) -> None:
     """Write the files whole: a source must never see half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     text = make_text(lines, seed)
@@ -47,8 +48,8 @@ def make_lines(folder: Path, lines: int, files: int, seed: int = 0) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    parser.add_argument("--lines", type=int, default=10_000)
-    parser.add_argument("--files", type=int, default=4)
+    parser.add_argument("--lines", type=int, default=LINES)
+    parser.add_argument("--files", type=int, default=FILES)
     options = parser.parse_args()
     make_lines(options.folder, options.lines, options.files)
     print(f"{options.lines:,} lines in {options.files} files of {options.folder}")

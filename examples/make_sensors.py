@@ -14,6 +14,7 @@ from typing import Any
 FOLDER = Path(__file__).parent / "data"
 START = datetime(2024, 5, 1, 12)
 SENSORS, WIDTH_M = 50, 1000.0
+READINGS, QUERIES = 10_000, 1_000
 
 
 def place(chance: random.Random) -> dict[str, float]:
@@ -28,7 +29,7 @@ def times(count: int, seconds: float, chance: random.Random) -> list[str]:
     ]
 
 
-def make_sensors(folder: Path, readings: int, queries: int, files: int = 1, seed: int = 0) -> None:
+def make_sensors(folder: Path, readings: int = READINGS, queries: int = QUERIES, files: int = 1, seed: int = 0) -> None:
     """A reading every tenth of a second, of sensors that stand still; queries in between."""
     chance = random.Random(seed)
     seconds = readings / 10
@@ -58,8 +59,8 @@ def write(folder: Path, rows: Sequence[dict[str, Any]], files: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    parser.add_argument("--readings", type=int, default=10_000)
-    parser.add_argument("--queries", type=int, default=1_000)
+    parser.add_argument("--readings", type=int, default=READINGS)
+    parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--files", type=int, default=2)
     options = parser.parse_args()
     make_sensors(options.folder, options.readings, options.queries, options.files)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 SYMBOLS = 1_000
+TICKS, FILES = 400_000, 4
 FOLDER = Path(__file__).parent / "data" / "ticks"
 
 
@@ -29,7 +30,7 @@ def tick_table(rows: int, seed: int, symbols: int = SYMBOLS) -> pa.Table:
     )
 
 
-def make_ticks(folder: Path, ticks: int, files: int, symbols: int = SYMBOLS) -> None:
+def make_ticks(folder: Path, ticks: int = TICKS, files: int = FILES, symbols: int = SYMBOLS) -> None:
     """Write the files whole: a source must never see half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(files):
@@ -42,8 +43,8 @@ def make_ticks(folder: Path, ticks: int, files: int, symbols: int = SYMBOLS) -> 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    parser.add_argument("--ticks", type=int, default=400_000)
-    parser.add_argument("--files", type=int, default=4)
+    parser.add_argument("--ticks", type=int, default=TICKS)
+    parser.add_argument("--files", type=int, default=FILES)
     options = parser.parse_args()
     make_ticks(options.folder, options.ticks, options.files)
     print(f"{options.ticks:,} ticks in {options.files} files of {options.folder}")

@@ -3,9 +3,10 @@
 The first application of Tang and Gedik, Autopipelining for data stream processing (TPDS 2013), appendix A: sensors are
 remembered for ten seconds, queries are not remembered, and a query meets the sensors within its radius.
 
-    python examples/make_sensors.py                   (seeded input in examples/data/sensors and examples/data/queries)
     thalweg run examples/sensor_query.py
     python examples/check_sensor_query.py             (run it on the local engine, compare with two nested loops)
+
+At the first start, make_sensors.py makes seeded input in examples/data/sensors and examples/data/queries.
 
 The paper's time is that of arrival; here it is the event time, an attribute. A query meets the sensors that were taken
 before it, and within an epoch all sensors are taken first: so smaller epochs may find less. The paper's results go to a
@@ -15,6 +16,8 @@ TCPSink; `tw.tcp("192.168.0.10", 40000)` in the place of `tw.collect()` would do
 import math
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from make_sensors import make_sensors
 
 import thalweg as tw
 from thalweg import window
@@ -52,6 +55,9 @@ def matches(query: Query, sensor: Sensor) -> bool:
 
 
 DATA = Path(__file__).parent / "data"
+if not (DATA / "queries").exists():
+    make_sensors(DATA)
+
 app = tw.App("sensor_query")
 
 sensors = app.source(tw.files(DATA / "sensors", format="jsonl"), Sensor).event_time("stime")

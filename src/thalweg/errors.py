@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from thalweg.relative_paths import relative_paths
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -82,7 +84,7 @@ class ThalwegError(Exception):
         lines += [
             f"  {label}: {text}" for label in ("at", "expected", "found", "hint") if (text := getattr(self, label))
         ]
-        return "\n".join(lines)
+        return relative_paths("\n".join(lines))
 
     def as_json(self) -> dict[str, object]:
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_keys import order_layout
 from thalweg.analysis.show_regions import order_text, regions_json, regions_text
 from thalweg.analysis.source_predicates import wanted
-from thalweg.errors import Where
 from thalweg.ir.diff import Difference
 from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
@@ -20,6 +18,7 @@ from thalweg.ir.plan import Plan
 from thalweg.ir.plan_json import plan_as_json
 from thalweg.ir.text import print_plan
 from thalweg.optimize.passes import Step
+from thalweg.relative_paths import relative_paths
 
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
@@ -52,7 +51,7 @@ def explain(plan: Plan, rules: str = "thalweg") -> str:
         "",
         f"cut-invariant: {'yes' if invariant else 'no'}, because {reason}",
     ]
-    return "\n".join(lines) + "\n"
+    return relative_paths("\n".join(lines) + "\n")
 
 
 def explain_steps(steps: Sequence[Step]) -> str:
@@ -85,19 +84,12 @@ def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 def _describe(graph: LogicalGraph, operator: Operator) -> str:
     state = f"state: {operator.state_text}" if operator.state_text else ""
-    parts = [f"{operator.kind:<9}", _shown(operator.where), state]
+    parts = [f"{operator.kind:<9}", str(operator.where), state]
     if (path := _path(operator)) is not None:
         parts.append(path)
     if isinstance(operator, Source):
         parts.append(_reads(graph, operator))
     return "  ".join(part for part in parts if part)
-
-
-def _shown(where: Where) -> str:
-    """The location as the user would type it: relative if the file is below the current folder."""
-    relative = os.path.relpath(where.file)
-    shown = f"{where.file if relative.startswith('..') else relative}:{where.line}"
-    return shown if where.via is None else f"{shown}, called at {_shown(where.via)}"
 
 
 def _path(operator: Operator) -> str | None:

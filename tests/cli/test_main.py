@@ -29,7 +29,8 @@ TICKS, PER_EPOCH = 3_000, 1_000
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the bargains example with few ticks."""
     folder = tmp_path_factory.mktemp("example")
-    shutil.copy(EXAMPLES / "bargains.py", folder)
+    for name in ("bargains.py", "make_ticks.py"):
+        shutil.copy(EXAMPLES / name, folder)
     make_ticks(folder / "data" / "ticks", TICKS, files=2, symbols=20)
     return folder
 
@@ -98,10 +99,12 @@ def test_check(example: Path) -> None:
 def test_rules_and_plans(example: Path) -> None:
     """`run` shows the regions of the rules that it follows; a plan is taken as `explain` prints it."""
     app = str(example / "bargains.py")
-    assert "parallel regions, by the rules of the paper" in invoke("run", app, "--engine", "local", "--rules", "paper")
+    assert "parallel regions, by the rules of the paper" in invoke(
+        "run", app, "--engine", "local", "--rules", "paper", "--verbose"
+    )
     (example / "open.plan").write_text(invoke("explain", app, "--degree", "open"))
     shutil.rmtree(example / "out", ignore_errors=True)
-    ran = invoke("run", app, "--engine", "local", "--plan", str(example / "open.plan"), "--degree", "2")
+    ran = invoke("run", app, "--engine", "local", "--plan", str(example / "open.plan"), "--degree", "2", "--verbose")
     assert re.search(r"\nvwap +degree=2 ", ran)
     assert "degree=open" not in ran
 

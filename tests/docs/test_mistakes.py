@@ -31,7 +31,7 @@ def printed(folder: Path, example: Example, monkeypatch: pytest.MonkeyPatch, cap
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
-    return capsys.readouterr().err.replace(f"{folder}/", "")
+    return capsys.readouterr().err
 
 
 @pytest.mark.parametrize("example", PAGE.examples, ids=lambda e: e.name)

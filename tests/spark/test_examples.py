@@ -7,9 +7,11 @@ from pathlib import Path
 
 import check_word_count
 import pytest
+from check_bargains import disagreement, expected_bargains
 from check_sensor_query import expected_results, found_results
 from make_lines import make_lines
 from make_sensors import make_sensors
+from make_ticks import make_ticks
 
 from thalweg.api import run
 from thalweg.cli.find_app import load_app
@@ -17,6 +19,14 @@ from thalweg.cli.find_app import load_app
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_bargains(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "bargains.py", tmp_path)
+    make_ticks(tmp_path / "data" / "ticks", 20_000, files=2, symbols=100)
+    result = run(load_app(str(tmp_path / "bargains.py")), degree=2, max_tuples_per_epoch=9_000)
+    assert result.tuples_in == 20_000
+    assert disagreement(result.tuples(), expected_bargains(tmp_path / "data" / "ticks")) is None
 
 
 def test_word_count(tmp_path: Path) -> None:

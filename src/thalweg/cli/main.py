@@ -6,7 +6,7 @@ import sys
 
 from thalweg.cli.lazy_commands import LazyCommands, list_commands, new_typer
 from thalweg.cli.print_errors import WrongCommandLine, show_error, shown_warnings, usage_error
-from thalweg.cli.terminal import err
+from thalweg.cli.terminal import err, notes
 from thalweg.errors import ThalwegError
 
 cli = new_typer(
@@ -21,7 +21,7 @@ list_commands(cli)
 
 def main() -> None:
     """Run the command. An error is printed as one paragraph, with --debug as a traceback."""
-    with shown_warnings(err):
+    with shown_warnings(notes):
         try:
             sys.exit(cli(prog_name="thalweg", standalone_mode=False))
         except WrongCommandLine as error:

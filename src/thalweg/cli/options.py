@@ -69,6 +69,7 @@ PlanFile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output: one JSON document per line")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors; no effect with --json")]
 Debug = Annotated[bool, typer.Option("--debug", help="show tracebacks")]
 
 

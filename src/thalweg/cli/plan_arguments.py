@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from thalweg.cli.find_app import load_app
-from thalweg.cli.terminal import err
+from thalweg.cli.terminal import status
 from thalweg.errors import UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import Observer, ignore
@@ -22,7 +22,7 @@ def planned_by(
     graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
 ) -> RunPlan:
     """The plan of a request; a status line is shown while a sample of the input is counted."""
-    with err.status("counting keys in a sample of the input") if request.balance else nullcontext():
+    with status("counting keys in a sample of the input") if request.balance else nullcontext():
         return plan_run(graph, request, checkpoint, observe)
 
 

@@ -51,7 +51,7 @@ def usage_error(error: Any) -> UsageError:
 
 
 @contextmanager
-def shown_warnings(err: Console) -> Iterator[None]:
+def shown_warnings(notes: Console) -> Iterator[None]:
     """Print each of Thalweg's warnings as one line; other warnings are shown as usual in Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", ThalwegWarning)
@@ -63,8 +63,8 @@ def shown_warnings(err: Console) -> Iterator[None]:
             elif wants_json():
                 print_json({"event": "warning", "message": str(message)})
             else:
-                err.print("[bold yellow]warning:[/] ", end="")
-                err.print(str(message), markup=False)
+                notes.print("[bold yellow]warning:[/] ", end="")
+                notes.print(str(message), markup=False)
 
         warnings.showwarning = show
         yield

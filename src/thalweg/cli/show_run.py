@@ -41,7 +41,7 @@ class View(Protocol):
 
 @contextmanager
 def progress(
-    out: Console, err: Console, plan: Plan, *, as_json: bool, view: str | None, tables: Tables | None = None
+    out: Console, notes: Console, plan: Plan, *, as_json: bool, view: str | None, tables: Tables | None = None
 ) -> Iterator[View]:
     """On a terminal, a table or a line that is kept up to date, below the live tables of sinks; otherwise a line or a
     JSON document per epoch."""
@@ -50,8 +50,10 @@ def progress(
     made: View
     if as_json:
         made = Events()
+    elif out.quiet:
+        made = Nothing()
     elif not out.is_terminal:
-        made = EpochLines(out, err)
+        made = EpochLines(out, notes)
     elif view == "table" or (view is None and fits(out)):
         made = LiveTable(out, plan, tables or Tables())
     else:
@@ -75,18 +77,28 @@ class Events:
         """Nothing to close."""
 
 
+class Nothing:
+    """With --quiet. A live view would take over what console sinks print."""
+
+    def watch(self, report: EpochReport) -> None: ...
+
+    def stopping(self, epoch: int | None) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class EpochLines:
     """A line per epoch."""
 
     out: Console
-    err: Console
+    notes: Console
 
     def watch(self, report: EpochReport) -> None:
         self.out.print(epoch_line(report))
 
     def stopping(self, epoch: int | None) -> None:
-        self.err.print(stopping_line(epoch))
+        self.notes.print(stopping_line(epoch))
 
     def close(self) -> None:
         """Lines stay."""

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.options import AppName, Debug, Json, Params, takes_plan_options
+from thalweg.cli.options import AppName, Debug, Json, Params, Quiet, takes_plan_options
 from thalweg.cli.plan_arguments import graph_of, planned_by
 from thalweg.cli.print_errors import print_json
-from thalweg.cli.terminal import err, out
+from thalweg.cli.terminal import err, obeys_quiet, out, status
 from thalweg.explain import cut_invariance
 from thalweg.optimize.request import PlanRequest
 from thalweg.verify.check import CheckResult
@@ -17,6 +17,7 @@ from thalweg.verify.check import check as check_graph
 
 
 @takes_plan_options
+@obeys_quiet
 def check(
     app: AppName,
     request: PlanRequest,
@@ -24,6 +25,7 @@ def check(
     tuples: Annotated[int, typer.Option(help="number of tuples in the sample of the input", min=1)] = 20_000,
     plans: Annotated[int, typer.Option(help="number of plans to try", min=6)] = 24,
     seed: Annotated[int, typer.Option(help="seed of the random plans")] = 0,
+    quiet: Quiet = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -42,14 +44,14 @@ def check(
     """
     graph = graph_of(app, param)
     first = planned_by(graph, request).plan if request != PlanRequest() else None
-    with err.status("computing the reference answer") as status:
+    with status("computing the reference answer") as show:
         result = check_graph(
             graph,
             tuples=tuples,
             plans=plans,
             seed=seed,
             cut_invariant=cut_invariance(graph)[0],
-            progress=lambda done: status.update(f"{done} of {plans} plans agree"),
+            progress=lambda done: show(f"{done} of {plans} plans agree"),
             first=first,
         )
     if result.failure is not None:

@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from thalweg.api import check_engine
-from thalweg.cli.options import Debug, Json, degree_of
+from thalweg.cli.options import Debug, Json, Quiet, degree_of
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.show_migration import migration_json, migration_text
-from thalweg.cli.terminal import err, out
+from thalweg.cli.terminal import obeys_quiet, out, status
 from thalweg.engine.state.migrate import migrate as migrate_checkpoint
 from thalweg.optimize.request import PlanRequest
 
 
+@obeys_quiet
 def migrate(
     checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="the folder given to run --checkpoint")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="a new or empty folder for the new checkpoint")],
@@ -33,6 +34,7 @@ def migrate(
         bool, typer.Option("--balance", help="distribute the stored keys evenly over the channels")
     ] = False,
     engine: Annotated[str | None, typer.Option(metavar="spark|local", help="by default unchanged")] = None,
+    quiet: Quiet = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -54,8 +56,8 @@ def migrate(
     request = PlanRequest(degree=degree_of(degree), buckets=buckets, balance=balance)
     if engine is not None:
         check_engine(engine)
-    with err.status("reading the checkpoint") as status:
-        done = migrate_checkpoint(checkpoint, new, request, engine=engine, say=status.update)
+    with status("reading the checkpoint") as show:
+        done = migrate_checkpoint(checkpoint, new, request, engine=engine, say=show)
     if json_output:
         print_json(migration_json(done))
         return

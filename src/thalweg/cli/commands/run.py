@@ -10,23 +10,26 @@ import typer
 
 from thalweg.api import check_engine, run_plan
 from thalweg.cli.metrics import metrics as metrics_of
-from thalweg.cli.options import AppName, Debug, Json, Params, takes_plan_options
+from thalweg.cli.options import AppName, Debug, Json, Params, Quiet, takes_plan_options
 from thalweg.cli.plan_arguments import graph_of, pairs, planned_by
 from thalweg.cli.print_errors import print_json
 from thalweg.cli.show_balance import balance_json, balance_text
+from thalweg.cli.show_plan import summary
 from thalweg.cli.show_run import progress, show_result
 from thalweg.cli.signals import stopping
-from thalweg.cli.terminal import err, out
+from thalweg.cli.terminal import notes, obeys_quiet, out
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, warn_at_end
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.live_table import Tables
 from thalweg.engine.storage.report import EpochReport
+from thalweg.errors import UsageError
 from thalweg.explain import explain
 from thalweg.ir.plan_json import plan_as_json
 from thalweg.optimize.request import PlanRequest
 
 
 @takes_plan_options
+@obeys_quiet
 def run(
     app: AppName,
     request: PlanRequest,
@@ -65,6 +68,10 @@ def run(
         str | None,
         typer.Option(metavar="[HOST:]PORT", help="serve Prometheus metrics; without a host, on this machine only"),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="show the whole plan, as explain does, and not only a line per stage")
+    ] = False,
+    quiet: Quiet = False,
     json_output: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -86,13 +93,15 @@ def run(
 
         thalweg run app.py --master spark://10.0.0.5:7077 --checkpoint /shared/state --degree 8
     """
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose contradict each other", expected="one of them")
     check_engine(engine)
     settings = pairs(conf, "--conf", "KEY=VALUE")
     planned = planned_by(graph_of(app, param), request, checkpoint)
     made = planned.plan
     console = sys.stderr if json_output else None  # with --json, only documents go to standard output
     stop = Stop()
-    tables = Tables() if out.is_terminal and not json_output else None
+    tables = Tables() if out.is_terminal and not (json_output or quiet) else None
     options = RunOptions(
         checkpoint,
         follow,
@@ -110,12 +119,13 @@ def run(
         event = {"event": "plan", "engine": engine, "params": dict(made.graph.params), "plan": plan_as_json(made)}
         print_json(event | balance_json(planned))
     else:
-        out.print(explain(made, request.rules) + balance_text(planned), markup=False)
+        shown_plan = explain(made, request.rules) if verbose else summary(made)
+        out.print(shown_plan + balance_text(planned), markup=False)
         out.print(_starting() if engine == "spark" else "running on the local engine")
     how_it_ends = "paused; run the same command to resume" if checkpoint else "stopped"
     with (
         metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
-        progress(out, err, made, as_json=json_output, view=view, tables=tables) as shown,
+        progress(out, notes, made, as_json=json_output, view=view, tables=tables) as shown,
         stopping(stop, shown.stopping) as interrupts,
     ):
         if url is not None:
@@ -129,12 +139,12 @@ def run(
             result = run_plan(made, engine, options, watch)
         except KeyboardInterrupt:  # here, because typer would exit silently
             shown.close()
-            err.print(how_it_ends)
+            notes.print(how_it_ends)
             raise typer.Exit(interrupts.exit_code) from None
     warn_at_end(result)
     show_result(out, result, as_json=json_output)
     if result.stopped:
-        err.print(how_it_ends)
+        notes.print(how_it_ends)
         raise typer.Exit(interrupts.exit_code)
 
 
