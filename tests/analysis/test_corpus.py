@@ -14,12 +14,12 @@ from tests.analysis.corpus.hidden_state import global_counter
 from tests.analysis.corpus.with_state import MULTI
 from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.facts import Facts
+from thalweg.ir.graph import LogicalGraph
 
 
-def facts(case: Case) -> Facts:
+def graph_of(case: Case, code: Any) -> LogicalGraph:
     app = tw.App("corpus")
     numbers = app.source(tw.files("nowhere", format="parquet"), In, name="numbers")
-    code: Any = case.code
     match case.kind:
         case "map":
             made = numbers.map(code, Out, name="op")
@@ -34,7 +34,11 @@ def facts(case: Case) -> Facts:
             function, state = code if isinstance(code, tuple) else (code, None)
             made = numbers.custom(function, Out, by=case.by or None, state=state, name="op")
     made.sink(tw.none(), name="out")
-    return facts_of(app.graph())["op"]
+    return app.graph()
+
+
+def facts(case: Case) -> Facts:
+    return facts_of(graph_of(case, case.code))["op"]
 
 
 def state_of(found: Facts) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thalweg.analysis.suggest_declarations import one_channel_warnings
 from thalweg.errors import PlanError, warn
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
@@ -30,6 +31,21 @@ class RunPlan:
 def plan_run(
     graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None = None, observe: Observer = ignore
 ) -> RunPlan:
+    """The plan of a run, with a warning for each operator in one channel whose code was not understood."""
+    planned = _planned(graph, request, checkpoint, observe)
+    if request.plan is None and (degree := _asked(request, planned.plan)) > 1:
+        for text in one_channel_warnings(planned.plan.graph, request.rules, degree):
+            warn(text)
+    return planned
+
+
+def _asked(request: PlanRequest, plan: Plan) -> int:
+    """The number of channels that an operator should have; an operator that is asked for by name gets it, or fails."""
+    degree = request.channels()
+    return degree if isinstance(degree, int) else 1 if plan.is_open else plan.channels
+
+
+def _planned(graph: LogicalGraph, request: PlanRequest, checkpoint: Path | None, observe: Observer) -> RunPlan:
     """State is where its keys were routed when it was written, so the routes of a checkpoint never change."""
     fixed = _manifest(checkpoint)
     if fixed is not None and fixed.states:

@@ -192,6 +192,14 @@ class Machine:
                 break
         return Reason(text, Where(file, line))
 
+    def reason_with_code(self, text: str, node: ast.AST) -> Reason:
+        """The same with the expression that could not be followed, unless the text or the line says it."""
+        foreign = any(frame.foreign for frame in self.calls.frames)
+        said = "`" in text or text.startswith(f"calls {called(node)}")
+        if foreign or said or not isinstance(node, ast.expr):
+            return self.reason(text, node)
+        return self.reason(f"{text}: {code_text(node)}", node)
+
     def effect(self, kind: str, text: str, node: ast.AST) -> None:
         self.notes.effect(kind, self.reason(text, node))
 
@@ -200,8 +208,9 @@ class Machine:
         key contains only data: code that gets nothing else changes at most that state."""
         reached = self.memory.reach(given)
         own = _is_own_data(reached)
+        reason = self.reason_with_code(text, node)
         if not own:
-            self.effect(UNKNOWN_CALL, text, node)
+            self.notes.effect(UNKNOWN_CALL, reason)
         roots: frozenset[Root] = frozenset()
         for item in reached:
             if isinstance(item, InputTuple):
@@ -212,12 +221,12 @@ class Machine:
                 for field in {ELEMENTS, *self.memory.objects.get(item, {})}:
                     self.put(item, field, just(Anything(frozenset((STATE,)))) if own else UNKNOWN)
             if _may_emit(item) and self.notes.hidden is None:
-                self.notes.hidden = self.reason(text, node)
+                self.notes.hidden = reason
             if own and isinstance(item, Anything):
                 roots |= item.roots
             if isinstance(item, Known | Part) and item.root is not None:
                 roots |= {item.root}
-                self._expose(item, item.root, self.reason(text, node))
+                self._expose(item, item.root, reason)
         return just(Anything(roots))
 
     def _expose(self, item: Known | Part, root: Root, reason: Reason) -> None:
@@ -231,7 +240,7 @@ class Machine:
         """Record that a value is unknown although no exception is known to be raised. Memory may still be growing; if
         this also happens in the last round, the code was not understood."""
         if self.store is not None:
-            self.notes.lost = self.notes.lost or self.reason(text, node)
+            self.notes.lost = self.notes.lost or self.reason_with_code(text, node)
         return NOTHING
 
     def raises(self) -> Value:
@@ -317,6 +326,12 @@ class Machine:
         self.steps += 1
         if self.steps > self.limits.steps:
             raise TooLong
+
+
+def code_text(node: ast.AST) -> str:
+    """An expression as written in the user's code."""
+    text = ast.unparse(node)
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}…`"
 
 
 def called(node: ast.AST) -> str:

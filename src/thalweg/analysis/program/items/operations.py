@@ -17,6 +17,7 @@ from thalweg.analysis.program.abstract_values import (
     SCALARS,
     STR,
     TREE,
+    Anything,
     Bound,
     Given,
     InputTuple,
@@ -34,7 +35,7 @@ from thalweg.analysis.program.abstract_values import (
 from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.contents import is_plain, look_into
-from thalweg.analysis.program.machine import Machine
+from thalweg.analysis.program.machine import Machine, code_text
 from thalweg.analysis.program.python_types import CONTAINERS, MUTATORS, is_built_in
 from thalweg.analysis.program.stdlib.container_methods import call_method, changed, look_up
 
@@ -128,7 +129,30 @@ def _with_code(m: Machine, op: ast.AST, left: Value, right: Value, node: ast.AST
     compared = isinstance(op, ast.cmpop) and not isinstance(op, ast.In | ast.NotIn)
     if (found or compared) and all(_runs_no_more(m, item) for item in left | right):
         return join((*found, PLAINS))
-    return m.unknown("uses a Python operator whose code cannot be analyzed", node, left, right)
+    return m.unknown(_operator_text(node, left, right), node, left, right)
+
+
+def _operator_text(node: ast.AST, *operands: Value) -> str:
+    """What makes an operator impossible to follow: an operand of an unknown type, or one whose class defines it."""
+    written = _operands(node)
+    if len(written) == len(operands):
+        for operand, value in zip(written, operands, strict=True):
+            if any(isinstance(item, Anything) for item in value):
+                return f"uses {code_text(node)}, where the type of {code_text(operand)} is unknown"
+    names = sorted({cls.__name__ for value in operands for item in value for cls in classes_of(item)})
+    whose = f" of {' and '.join(names)}" if names else ""
+    return f"uses {code_text(node)}, an operator{whose} whose code cannot be analyzed"
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return [left, right]
+        case ast.AugAssign(target=target, value=value):
+            return [target, value]
+        case ast.UnaryOp(operand=operand):
+            return [operand]
+    return []
 
 
 def _runs_no_more(m: Machine, item: Item) -> bool:
@@ -142,7 +166,7 @@ def _runs_no_more(m: Machine, item: Item) -> bool:
 def unary(m: Machine, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
     """`-x`, `+x` and `~x`."""
     if not is_plain(m, value) or _has_objects(value):
-        return m.unknown("uses a Python operator whose code cannot be analyzed", node, value)
+        return m.unknown(_operator_text(node, value), node, value)
     one = literal(value)
     if one is not None and isinstance(op, ast.USub) and isinstance(one.value, int | float):
         return just(Known(-one.value))
@@ -187,7 +211,7 @@ def in_place(m: Machine, op: ast.operator, owner: Value, value: Value, node: ast
         methods = [live_objects.class_attribute(cls, name) for cls in classes_of(item)]
         if any(isinstance(method, types.FunctionType) for method in methods):
             mutate(m, just(item), f"changes {changed(node)}", node)
-            found.append(m.unknown("uses a Python operator whose code cannot be analyzed", node, just(item), value))
+            found.append(m.unknown(_operator_text(node, just(item), value), node, just(item), value))
             continue
         found.append(binary(m, op, just(item), value, node))
     return join(found)
