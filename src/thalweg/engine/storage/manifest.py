@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg.errors import CheckpointError, warn
 from thalweg.ir.bucket_tables import Table, read_table, table_text
+from thalweg.ir.definitions import changes, definitions
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Operator
@@ -47,6 +48,7 @@ class Manifest:
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by state, if not routed by its whole key
     assignments: Mapping[str, str] = field(default_factory=dict)  # the plan's tables (`ir.bucket_tables`)
     folders: Mapping[str, str] = field(default_factory=dict)  # by source of files: its folder, or its one file
+    code: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of the last start (`ir.definitions`)
     first_epoch: int = 0  # the first one run in this folder; earlier ones ran in the checkpoint it was migrated from
 
     def tables(self) -> dict[str, Table]:
@@ -86,6 +88,7 @@ def make_manifest(plan: Plan, engine: str, labels: tuple[int, ...]) -> Manifest:
         plan=print_plan(plan),
         inputs={s.name: s.endpoint.identity for s in plan.graph.sources},
         folders={s.name: folder for s in plan.graph.sources if (folder := s.endpoint.folder) is not None},
+        code=definitions(plan.graph),
         params=dict(plan.graph.params),
         assignments={name: table_text(table) for name, table in plan.tables.items()},
         keys={o.name: _key(plan.graph, o) for o in plan.graph.stateful},
@@ -102,7 +105,7 @@ def check_restart(old: Manifest, new: Manifest) -> None:
     """Reject a start whose plan does not match the state in the checkpoint. Changes inside a stage are allowed."""
     for message, expected, found, hint in _differences(old, new):
         raise CheckpointError(message, expected=expected, found=found, hint=hint)
-    for change in (*changed_params(old, new), *_moved_sources(old, new)):
+    for change in (*changed_params(old, new), *_moved_sources(old, new), *_changed_code(old, new)):
         warn(change)
 
 
@@ -112,7 +115,15 @@ def continued(old: Manifest, new: Manifest) -> Manifest:
         old = replace(old, stages=new.stages, plan=new.plan)
     if not old.states:  # no channel has state, so their number may change
         old = replace(old, channels=new.channels, buckets=new.buckets, labels=new.labels)
-    return old
+    return replace(old, code=new.code)
+
+
+def _changed_code(old: Manifest, new: Manifest) -> Iterator[str]:
+    """Warnings about operators that are defined differently: allowed if the state keeps its meaning. Moved sources have
+    a warning of their own. A checkpoint of an older version does not know its code."""
+    folders = {name: {"folder": folder} for name, folder in new.folders.items()}
+    before = {name: {**parts, **folders.get(name, {})} for name, parts in old.code.items()}
+    yield from changes(before, new.code) if before else ()
 
 
 def changed_params(old: Manifest, new: Manifest) -> Iterator[str]:

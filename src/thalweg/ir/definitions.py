@@ -1,0 +1,198 @@
+"""How each operator is defined, as texts that can be compared with those of an earlier start.
+
+Options are shown as they are. Code is shown as a digest of all that it consists of: byte code, constants, defaults,
+captured values, and the user's own functions and classes that it refers to. Of other objects only the class counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import functools
+import hashlib
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from thalweg.errors import Where, redacted
+from thalweg.ir.endpoints import Endpoint
+from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.logic import Logic
+from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
+from thalweg.ir.secret import Secret
+from thalweg.ir.types import TupleType
+from thalweg.ir.user_tracebacks import is_foreign
+from thalweg.ir.windows import Window
+
+CODE = "code "  # what the text of code begins with, before its digest
+_PLAIN = (str, bytes, int, float, bool, type(None), decimal.Decimal, dt.date, dt.time, dt.timedelta)
+_NOT_COMPARED = ("name", "where")
+_OF_PYTHON = frozenset(
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__", "__firstlineno__")
+)
+
+
+def definitions(graph: LogicalGraph) -> dict[str, dict[str, str]]:
+    """By operator: its options and code, by name."""
+    return {operator.name: dict(_parts(operator)) for operator in graph.operators}
+
+
+def _parts(operator: Operator) -> Iterator[tuple[str, str]]:
+    yield "kind", operator.kind
+    for field in dataclasses.fields(operator):
+        value = getattr(operator, field.name)
+        if isinstance(value, Endpoint):
+            yield from _of_endpoint(value)
+        elif field.name not in _NOT_COMPARED:
+            yield field.name, _text(value)
+
+
+def _of_endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    """Without what its text must not show, such as a password."""
+    yield "endpoint", type(endpoint).__name__
+    if endpoint.folder is not None:
+        yield "folder", endpoint.folder
+    for field in dataclasses.fields(endpoint):  # type: ignore[arg-type]
+        value = getattr(endpoint, field.name)
+        if callable(value) or (field.repr and field.name != "path"):
+            yield field.name, _text(value)
+
+
+def _text(value: Any) -> str:
+    if type(value) in _PLAIN:
+        return redacted(repr(value))
+    if isinstance(value, Window | TupleType | StreamRef):
+        return str(value)
+    if isinstance(value, tuple) and all(isinstance(one, StreamRef | TupleType) or type(one) in _PLAIN for one in value):
+        return ", ".join(map(_text, value))
+    return f"{CODE}{digest(value)}"
+
+
+def digest(value: Any) -> str:
+    found = _Digest()
+    found.add(value)
+    return found.sha.hexdigest()[:12]
+
+
+class _Digest:
+    """Walks through values. It is the same in every process: it depends on no address and on no order of a set."""
+
+    def __init__(self) -> None:
+        self.sha = hashlib.sha256()
+        self.seen: dict[int, object] = {}  # kept, so that no other object gets the same id
+
+    def _word(self, *words: object) -> None:
+        for word in words:
+            self.sha.update(f"{word}\0".encode(errors="surrogatepass"))
+
+    def add(self, value: Any) -> None:
+        if isinstance(value, enum.Enum):
+            self._word(type(value).__qualname__, value.name)
+        elif type(value) in _PLAIN:
+            self._word(type(value).__name__, value if isinstance(value, str) else repr(value))
+        elif isinstance(value, Where | Secret):
+            self._word(type(value).__name__)
+        elif isinstance(value, types.ModuleType):
+            self._word("module", value.__name__)
+        elif id(value) in self.seen:
+            self._word("again")
+        else:
+            self.seen[id(value)] = value
+            self._add_whole(value)
+
+    def _add_whole(self, value: Any) -> None:
+        self._word(type(value).__qualname__)
+        if isinstance(value, list | tuple):
+            self._all(value)
+        elif isinstance(value, set | frozenset):
+            self._word(*sorted(map(digest, value)))
+        elif isinstance(value, Mapping):
+            self._all([part for item in value.items() for part in item])
+        elif isinstance(value, functools.partial):
+            self._all((value.func, value.args, value.keywords))
+        elif isinstance(value, types.MethodType):
+            self._all((value.__func__, value.__self__))
+        elif isinstance(value, property):
+            self._all((value.fget, value.fset))
+        elif isinstance(value, staticmethod | classmethod):
+            self.add(value.__func__)
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, type):
+            self._class(value)
+        elif dataclasses.is_dataclass(value):
+            self._all([getattr(value, field.name) for field in dataclasses.fields(value)])
+        elif callable(value) and hasattr(value, "__wrapped__"):  # a cached function
+            self.add(value.__wrapped__)
+        elif isinstance(value, Logic) or _is_users(type(value)):
+            self._all((type(value), vars(value), getattr(value, "config", None)))
+
+    def _all(self, values: Any) -> None:
+        self._word(len(values))
+        for value in values:
+            self.add(value)
+
+    def _function(self, function: types.FunctionType) -> None:
+        if _is_foreign(function.__code__.co_filename):
+            self._word(function.__module__, function.__qualname__)
+            return
+        self._word(code_fingerprint(function))
+        self._all((function.__defaults__, function.__kwdefaults__))
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._word(name)
+            try:
+                self.add(cell.cell_contents)
+            except ValueError:  # not assigned yet
+                self._word("empty")
+        for name in _global_names(function.__code__):
+            if name in function.__globals__:
+                self._word(name)
+                self.add(function.__globals__[name])
+
+    def _class(self, cls: type) -> None:
+        self._word(cls.__qualname__)
+        if _is_users(cls):
+            self._all(cls.__bases__)
+            self._all([part for name, value in vars(cls).items() if name not in _OF_PYTHON for part in (name, value)])
+
+
+def _global_names(code: types.CodeType) -> list[str]:
+    """The names that a function and the functions inside it use, except for their own variables."""
+    inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _global_names(part)]
+    return list(dict.fromkeys((*code.co_names, *inner)))
+
+
+def _is_users(cls: type) -> bool:
+    """Whether a method of the class is the user's code. (A class has no file of its own.)"""
+    code = (getattr(value, "__code__", None) for value in vars(cls).values())
+    return any(one is not None and not _is_foreign(one.co_filename) for one in code)
+
+
+_is_foreign = functools.cache(is_foreign)
+
+
+def changes(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """A text for each operator that is not defined as it was, one for those that are new, and one for those gone."""
+    for name, now in new.items():
+        before = old.get(name, now)
+        parts = [part for part in {**before, **now} if before.get(part) != now.get(part)]
+        if parts:
+            changed = "; ".join(_change(part, before.get(part), now.get(part)) for part in parts)
+            yield f"the {now['kind']} {name} is not as it was at the last start: {changed}"
+    for word, names in (("new", new.keys() - old.keys()), ("gone", old.keys() - new.keys())):
+        if names:
+            yield f"since the last start, operators are {word}: {', '.join(sorted(names))}"
+
+
+def _change(part: str, before: str | None, now: str | None) -> str:
+    if (before or CODE).startswith(CODE) and (now or CODE).startswith(CODE):
+        return _WORDS.get(part, f"its {part} changed")
+    return f"{part} was {before or 'nothing'} and is {now or 'nothing'}"
+
+
+_WORDS = {
+    "function": "its function, or a value or function that it uses, changed",
+    "logic": "its code, or a value that it uses, changed",
+}
