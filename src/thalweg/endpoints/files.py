@@ -127,6 +127,11 @@ class Files(ReadAgain, SinkEndpoint):
     def at_once(self) -> Files:
         return self
 
+    def nothing_to_read(self) -> str | None:
+        from thalweg.engine.inputs.folder_contents import nothing_to_read
+
+        return nothing_to_read(self.path, self.format)
+
     def splits(self, source: Source) -> FileSplits:
         from thalweg.engine.inputs.file_splits import FileSplits
 

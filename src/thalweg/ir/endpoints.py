@@ -143,6 +143,10 @@ class SourceEndpoint(Endpoint, abstract=True):
         """Whether it may have no tuple available although it has not ended."""
         return True
 
+    def nothing_to_read(self) -> str | None:
+        """If it is known that there is no input at present: what there is instead."""
+        return None
+
     def decoding(self, tuple_type: TupleType, where: Where) -> Decoding | None:
         """How records become tuples, if the endpoint reads records."""
         return None

@@ -1,4 +1,4 @@
-"""The tuples that a run lost: which operators can lose tuples, and the warnings at its end."""
+"""Warnings about missing tuples: those that a run lost, and sources that read nothing."""
 
 from __future__ import annotations
 
@@ -52,6 +52,17 @@ def loss_warnings(graph: LogicalGraph, lost: Mapping[str, Lost]) -> Iterator[str
             yield f"{name}: {found.share(found.dead_letters)} became dead letters that nothing reads"
 
 
+def empty_warnings(graph: LogicalGraph, lost: Mapping[str, Lost], *, at_start: bool = False) -> Iterator[str]:
+    """A text for each source that has read nothing since the first start; `at_start`: if there is nothing to read."""
+    for source in graph.sources:
+        if source.name in lost and lost[source.name].of:
+            continue
+        instead = source.endpoint.nothing_to_read()
+        if instead is not None or not at_start:
+            yield f"{source.name} {'finds' if at_start else 'read'} nothing: {instead or _NO_TUPLES}"
+
+
+_NO_TUPLES = "its input has no tuples"
 _POLICIES = 'on_error="fail" shows the first one, on_error="dead_letter" keeps them'
 
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from thalweg.engine.core.losses import loss_warnings
+from thalweg.engine.core.losses import empty_warnings, loss_warnings
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.console_writer import ConsoleSink
 from thalweg.engine.sinks.live_table import Display, live_display
@@ -123,6 +123,8 @@ def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]
         checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
         try:
             manifest = checkpoint.open(make_manifest(plan, engine, labels))
+            for text in empty_warnings(plan.graph, checkpoint.lost(), at_start=True) if options.follow else ():
+                warn(text)
             sinks = make_sinks(plan.graph, checkpoint.results)
             for sink in sinks.values():
                 sink.claim(manifest.run, overwrite=options.overwrite)
@@ -156,6 +158,6 @@ def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bo
         types={name: sink.tuple_type for name, sink in kept.items()},
         stopped=stopped,
         left_out={} if tally.all is None else tally.all.left_out,
-        warnings=tuple(loss_warnings(plan.graph, lost)),
+        warnings=(*loss_warnings(plan.graph, lost), *(() if stopped else empty_warnings(plan.graph, lost))),
         lost={name: found for name, found in lost.items() if found.any},
     )

@@ -112,7 +112,7 @@ class FileSplits:
             found = [root]
         elif root.is_dir():
             suffixes, listed = SUFFIXES[self.format], _listed(self.source, root)
-            found = [p for p in listed if p.name.endswith(suffixes) and not p.name.startswith((".", "_"))]
+            found = [p for p in listed if p.name.endswith(suffixes) and not is_hidden(p)]
         elif self.may_be_missing and not root.exists():
             found = []
         else:
@@ -135,6 +135,11 @@ class FileSplits:
             if Path(path).exists():
                 raise
             return None
+
+
+def is_hidden(file: Path) -> bool:
+    """Whether a file is not for readers: other programs, too, write such names first."""
+    return file.name.startswith((".", "_"))
 
 
 def _listed(source: Source, root: Path) -> list[Path]:
