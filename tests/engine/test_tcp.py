@@ -17,9 +17,11 @@ from tests.tcp import Script, Server, break_off, free_port, hear, numbers, reset
 from tests.waiting import wait_for
 from thalweg.endpoints.tcp_writer import TcpSink
 from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.core.stop import Stop as RunStop
 from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.engine.storage.report import Lost
 from thalweg.errors import InputError, OutputError, ThalwegWarning
 from thalweg.ir.endpoints import SinkEndpoint
 from thalweg.optimize.passes import make_plan
@@ -131,7 +133,29 @@ def test_a_bad_line(tmp_path: Path, kind: str) -> None:
         assert error.where.file == __file__
         again = run(reading(server.port, Wide, format=format), tmp_path)
         assert len(again.tuples()) == 2, "the line before the bad one, and the server's next line"
-    assert len(read(say(good, line, good), tuple_type=Wide, format=format, on_error="skip")) == 2
+    with Server(say(line, good, line, line, good, line)) as server:
+        skipping = run(reading(server.port, Wide, format=format, on_error="skip"))
+    assert len(skipping.tuples()) == 2
+    assert skipping.lost == {"lines": Lost(6, skipped=4)}
+    assert skipping.warnings == (
+        'lines: 4 of 6 rows are not valid and were left out; on_error="fail" shows the first one',
+    )
+
+
+def test_skipped_lines_are_counted_once_after_a_stop(tmp_path: Path) -> None:
+    """Those before a spooled tuple are counted with it: in the epoch that takes it, whenever it runs."""
+    lines = [text for number in numbers(0, 40) for text in ("bad", number)]
+    spool, stop = Spool.of(tmp_path / "spool", "lines"), RunStop()
+
+    def stop_when_fed(report: EpochReport) -> None:
+        wait_for(lambda: spool.end() is not None)
+        stop.request()
+
+    with Server(say(*lines, "bad")) as server:
+        app = reading(server.port, on_error="skip")
+        options = RunOptions(tmp_path, max_tuples_per_epoch=10, stop=stop)
+        assert run_local(make_plan(app.graph()), options, stop_when_fed).stopped
+        assert run(app, tmp_path).lost == {"lines": Lost(81, skipped=41)}
 
 
 def test_bytes_that_are_not_text() -> None:

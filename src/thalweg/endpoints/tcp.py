@@ -53,7 +53,6 @@ class Tcp(FedByDriver, SinkEndpoint):
     patient = False
     folder = None
     endless = None
-    row_policy = "fail"  # the feeder drops invalid lines before they are spooled, if it should
     numbered = None
     placed = True  # a line has the tuple's number in the epoch
     shows_order = True
@@ -70,6 +69,11 @@ class Tcp(FedByDriver, SinkEndpoint):
     @property
     def identity(self) -> str:
         return "tcp"
+
+    @property
+    def row_policy(self) -> str:
+        """The feeder drops invalid lines before they are spooled, and the spool counts them."""
+        return self.on_error
 
     @property
     def address(self) -> str:

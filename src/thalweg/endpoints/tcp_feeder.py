@@ -121,6 +121,7 @@ class _Lines:
             values = self.parse(line.removesuffix(b"\r").decode())
         except (ValueError, RecursionError) as error:  # json and the decoder raise subclasses of these
             if self.tcp.on_error == "skip":
+                out.skip()
                 return
             raise self._bad(line, error) from None
         if values is not None:

@@ -175,6 +175,9 @@ class FeederTarget(Protocol):
 
     def add(self, values: tuple[Any, ...]) -> None: ...
 
+    def skip(self) -> None:
+        """Count an invalid item, which is not stored."""
+
     def wait(self, seconds: float) -> None: ...
 
 

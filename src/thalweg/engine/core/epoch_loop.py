@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Protocol
 
-from thalweg.engine.core.report_builder import Measures, build_report, with_measures
+from thalweg.engine.core.report_builder import Earlier, Measures, build_report, with_measures
 from thalweg.engine.core.run import Opened, RunOptions, Watch
 from thalweg.engine.core.timing import Laps, timed
 from thalweg.engine.inputs.retention import Retention
+from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.sinks.writers import SinkWriter, write_epoch
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.log import Epoch
 from thalweg.engine.storage.report import Tally
+from thalweg.ir.endpoints import Spooled
 from thalweg.ir.graph import LogicalGraph
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
@@ -66,14 +69,20 @@ def run_epoch(
     with laps.part("sinks"):
         frames = engine.frames(sink_laps)
         out = write_epoch(timed(sinks, sink_laps), epoch.number, frames, final=epoch.final)
-    before = checkpoint.lost_before(epoch.number)
-    report = build_report(graph, epoch, out, engine.counts, engine.measures(laps), sink_laps.seconds, before)
+    earlier = Earlier(checkpoint.lost_before(epoch.number), skipped_in_spools(graph, checkpoint.spools, epoch))
+    report = build_report(graph, epoch, out, engine.counts, engine.measures(laps), sink_laps.seconds, earlier)
     checkpoint.report(report)
     with laps.part("commit"):
         engine.commit()
     report = with_measures(report, engine.measures(laps))
     checkpoint.report(report)
     return report
+
+
+def skipped_in_spools(graph: LogicalGraph, spools: Path, epoch: Epoch) -> dict[str, int]:
+    """By source: the invalid items that its feeder skipped before the tuples of this epoch."""
+    skipping = [s for s in graph.sources if s.on_error == "skip" and isinstance(s.endpoint, Spooled)]
+    return {s.name: Spool.of(spools, s.name).skipped(epoch, s.name) for s in skipping}
 
 
 def follow(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from thalweg.engine.storage.report import Lost, OperatorCounts
+from thalweg.ir.endpoints import Spooled
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Source, StreamRef
 
@@ -45,7 +46,7 @@ def loss_warnings(graph: LogicalGraph, lost: Mapping[str, Lost]) -> Iterator[str
             hint = "" if operator is None else f"; allow more lateness or use {_late_streams(graph, operator)}"
             yield f"{name}: {found.share(found.late)} came too late and were dropped{hint}"
         if found.skipped and isinstance(operator, Source):
-            yield f"{name}: {found.share(found.skipped, 'rows')} are not valid and were left out; {_POLICIES}"
+            yield f"{name}: {found.share(found.skipped, 'rows')} are not valid and were left out; {_policies(operator)}"
         elif found.skipped:
             yield f"{name}: {found.share(found.skipped)} failed and were skipped; {_POLICIES}"
         if found.dead_letters:
@@ -63,7 +64,13 @@ def empty_warnings(graph: LogicalGraph, lost: Mapping[str, Lost], *, at_start: b
 
 
 _NO_TUPLES = "its input has no tuples"
-_POLICIES = 'on_error="fail" shows the first one, on_error="dead_letter" keeps them'
+_FAIL = 'on_error="fail" shows the first one'
+_POLICIES = f'{_FAIL}, on_error="dead_letter" keeps them'
+
+
+def _policies(source: Source) -> str:
+    """A feeder drops what is not valid: there is no stream for it."""
+    return _FAIL if isinstance(source.endpoint, Spooled) else _POLICIES
 
 
 def _late_streams(graph: LogicalGraph, operator: Operator) -> str:

@@ -25,6 +25,14 @@ class Measures:
     state_bytes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What is known before an epoch runs: the losses until then, and items that feeders skipped, by source."""
+
+    lost: Mapping[str, Lost]
+    skipped: Mapping[str, int]
+
+
 def build_report(
     graph: LogicalGraph,
     epoch: Epoch,
@@ -32,10 +40,9 @@ def build_report(
     counts: Counts,
     measures: Measures,
     sink_seconds: Mapping[str, float],
-    before: Mapping[str, Lost],
+    earlier: Earlier,
 ) -> EpochReport:
-    """`before`: what was lost before this epoch."""
-    operators = operator_counts(graph, counts, epoch)
+    operators = operator_counts(graph, counts, epoch, earlier.skipped)
     lost = losses(graph, operators)
     return EpochReport(
         epoch.number,
@@ -50,7 +57,7 @@ def build_report(
         sinks=rounded(sink_seconds),
         state_bytes=measures.state_bytes,
         lost=lost,
-        lost_in_run=added_losses(before, lost),
+        lost_in_run=added_losses(earlier.lost, lost),
     )
 
 
@@ -64,9 +71,11 @@ def with_measures(report: EpochReport, measures: Measures) -> EpochReport:
     )
 
 
-def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[str, OperatorCounts]:
+def operator_counts(
+    graph: LogicalGraph, counts: Counts, epoch: Epoch, unspooled: Mapping[str, int]
+) -> dict[str, OperatorCounts]:
     """The counts of each operator. Every consumer of a stream receives all of its tuples, so the count of an input port
-    is the count of its stream; the counts of sources are in the log."""
+    is the count of its stream; the counts of sources are in the log. `unspooled`: items that are not in the log."""
     taken = {source.name: 0 for source in graph.sources}
     for chunk in epoch.chunks:
         taken[chunk.source] += chunk.stop - chunk.start
@@ -85,7 +94,7 @@ def operator_counts(graph: LogicalGraph, counts: Counts, epoch: Epoch) -> dict[s
         return OperatorCounts(
             tuples_in=tuple(carried(stream) for stream in operator.inputs),
             tuples_out=out,
-            skipped=counts.skipped.get(operator.name, 0),
+            skipped=counts.skipped.get(operator.name, 0) + unspooled.get(operator.name, 0),
             dead_letters=0 if dead is None else out[dead] or 0,
             late=sum(out[port] or 0 for port in operator.late_ports),
         )

@@ -43,6 +43,7 @@ class SpoolWriter:
         self._broken: ThalwegError | None = None
         self._room, self._grown = room, True
         self._rows: list[tuple[Any, ...]] = []
+        self._skipped = 0
         self._lock = threading.Lock()
 
     def add(self, values: tuple[Any, ...]) -> None:
@@ -57,6 +58,11 @@ class SpoolWriter:
             while not self._room(self.tuples):
                 self.wait(_POLL_S)
 
+    def skip(self) -> None:
+        with self._lock:
+            self._check()
+            self._skipped += 1
+
     def flush(self) -> None:
         with self._lock:
             self._write()
@@ -67,13 +73,13 @@ class SpoolWriter:
         if not self._rows or self.stopped.is_set():
             return
         try:
-            self.spool.write(self.files, self._rows, self.source.outputs[0])
+            self.spool.write(self.files, self._rows, self.source.outputs[0], self._skipped)
         except (OSError, pa.ArrowException, StorageError) as error:
             self._broken = not_written(self.source, error)
             raise self._broken from None
         self.files += 1
         self.tuples += len(self._rows)
-        self._rows, self._grown = [], True
+        self._rows, self._skipped, self._grown = [], 0, True
 
     def end(self, error: ThalwegError | None = None) -> None:
         """Mark the end of the spool, with its error if any. If that fails too, keep the error in `failure`."""
@@ -84,7 +90,7 @@ class SpoolWriter:
             except ThalwegError as broken:
                 error = broken
             try:
-                self.spool.mark_end(End(error))
+                self.spool.mark_end(End(error, self._skipped))
             except (OSError, StorageError) as second:
                 self.failure = error or not_written(self.source, second)
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from thalweg.engine.inputs.arrow_files import count_arrow_rows
 from thalweg.engine.inputs.file_splits import Pending
 from thalweg.engine.storage.error_documents import from_document, to_document
-from thalweg.engine.storage.log import Chunk
+from thalweg.engine.storage.log import Chunk, Epoch
 from thalweg.engine.storage.small_files import create_atomically, remove_leftovers, write_atomically
 from thalweg.errors import ThalwegError
 from thalweg.ir.operators import Source
@@ -30,13 +30,15 @@ from thalweg.runtime.objects import to_stored
 from thalweg.runtime.row_functions import columns_of
 
 _BATCH_ROWS = 16_384
+_SKIPPED = b"thalweg.skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The source has ended, normally or with an error."""
+    """The source has ended, normally or with an error. `skipped`: the invalid items after the last file."""
 
     error: ThalwegError | None = None
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,11 @@ class Spool:
             files += 1
         return files, tuples
 
-    def write(self, number: int, rows: Sequence[tuple[Any, ...]], tuple_type: TupleType) -> None:
-        """Write the file with this number. It must not exist: a file that an epoch has taken is never overwritten."""
+    def write(self, number: int, rows: Sequence[tuple[Any, ...]], tuple_type: TupleType, skipped: int = 0) -> None:
+        """Write the file with this number. It must not exist: a file that an epoch has taken is never overwritten.
+        `skipped`: how many invalid items came since the file before."""
         arrays = {n: to_stored(column) for n, column in columns_of(rows, tuple_type).items()}
-        schema = pa.schema([(name, array.type) for name, array in arrays.items()])
+        schema = pa.schema([(name, array.type) for name, array in arrays.items()], {_SKIPPED: str(skipped).encode()})
         out = io.BytesIO()
         with pa.ipc.new_file(out, schema) as file:
             file.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
@@ -118,14 +121,26 @@ class Spool:
         return self.folder / "end.json"
 
     def mark_end(self, end: End) -> None:
-        document = {"error": to_document(end.error) if end.error else None}
+        document = {"error": to_document(end.error) if end.error else None, "skipped": end.skipped}
         write_atomically(self._end_file, json.dumps(document).encode())
 
     def end(self) -> End | None:
         if not self._end_file.exists():
             return None
         document = json.loads(self._end_file.read_bytes())
-        return End(from_document(document["error"]) if document["error"] else None)
+        error = from_document(document["error"]) if document["error"] else None
+        return End(error, document.get("skipped", 0))
+
+    def skipped(self, epoch: Epoch, source: str) -> int:
+        """The invalid items that came just before the tuples that an epoch took first, or before the end."""
+        begun = [chunk for chunk in epoch.chunks if chunk.source == source and chunk.start == 0]
+        end = self.end() if epoch.final else None
+        return sum(_skipped_before(chunk.path) for chunk in begun) + (0 if end is None else end.skipped)
+
+
+def _skipped_before(path: str) -> int:
+    with pa.memory_map(path) as file:
+        return int((pa.ipc.open_file(file).schema.metadata or {}).get(_SKIPPED, 0))
 
 
 class SpoolSplits:
