@@ -54,7 +54,10 @@ def _of_endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     yield "endpoint", type(endpoint).__name__
     if endpoint.folder is not None:
         yield "folder", endpoint.folder
-    for field in dataclasses.fields(endpoint) if dataclasses.is_dataclass(endpoint) else ():
+    fields: tuple[dataclasses.Field[Any], ...] = (
+        dataclasses.fields(endpoint) if dataclasses.is_dataclass(endpoint) else ()
+    )
+    for field in fields:
         value = getattr(endpoint, field.name)
         if callable(value) or (field.repr and field.name != "path"):
             yield field.name, _text(value)
