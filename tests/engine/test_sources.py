@@ -283,7 +283,8 @@ def test_an_endless_beacon_needs_follow(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(Stop):
         run(app, tmp_path, stop_after(2), follow=True)
-    assert run(app_of(tw.beacon(item, count=100)), tmp_path).tuples() == expected(), "a count may be set later"
+    with pytest.warns(tw.ThalwegWarning, match="count was None and is 100"):
+        assert run(app_of(tw.beacon(item, count=100)), tmp_path).tuples() == expected(), "a count may be set later"
 
 
 def test_an_empty_beacon() -> None:

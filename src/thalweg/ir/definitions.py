@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from thalweg.errors import Where, redacted
-from thalweg.ir.endpoints import Endpoint
+from thalweg.ir.endpoints import Endpoint, SourceEndpoint
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
@@ -52,6 +52,8 @@ def _parts(operator: Operator) -> Iterator[tuple[str, str]]:
 def _of_endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     """Without what its text must not show, such as a password."""
     yield "endpoint", type(endpoint).__name__
+    if isinstance(endpoint, SourceEndpoint) and endpoint.numbered is not None:
+        yield "function", _text(endpoint.numbered)
     if endpoint.folder is not None:
         yield "folder", endpoint.folder
     fields: tuple[dataclasses.Field[Any], ...] = (
@@ -59,7 +61,7 @@ def _of_endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     )
     for field in fields:
         value = getattr(endpoint, field.name)
-        if callable(value) or (field.repr and field.name != "path"):
+        if field.repr and field.name != "path":
             yield field.name, _text(value)
 
 
