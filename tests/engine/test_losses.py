@@ -15,7 +15,9 @@ from tests.engine.test_crash import die_at_write, finished, in_child
 from tests.small import thalweg
 from thalweg import agg, window
 from thalweg.engine.core.run import RunOptions, RunResult
+from thalweg.engine.core.stop import Stop
 from thalweg.engine.local.run import run_local
+from thalweg.engine.state.migrate import migrate
 from thalweg.engine.storage.checkpoint import EpochReport
 from thalweg.engine.storage.report import Lost
 from thalweg.errors import ThalwegWarning
@@ -117,6 +119,14 @@ def test_after_a_crash_at_every_write(tmp_path: Path) -> None:
             continue
         assert run(troubled(folder), checkpoint=folder / "checkpoint").lost == EXPECTED, number
     assert number > 20
+
+
+def test_after_a_migration(tmp_path: Path) -> None:
+    stop = Stop()
+    options = RunOptions(tmp_path / "old", max_tuples_per_epoch=4, stop=stop)
+    run_local(plan_run(troubled(tmp_path).graph(), PlanRequest()).plan, options, lambda report: stop.request())
+    migrate(tmp_path / "old", tmp_path / "new", PlanRequest.of(degree=2))
+    assert run(troubled(tmp_path), 2, checkpoint=tmp_path / "new").lost == EXPECTED
 
 
 TIME: dict[str, Callable[[Stream], Stream]] = {
