@@ -171,6 +171,6 @@ def test_a_restart_with_a_different_value_outside_of_state(small: Small) -> None
     with pytest.raises(Stop):
         run_with(small, IN_FILTER, "1")
     expected = r"parameter factor was 1\.0 at the first start and is 2\.0 from this start on"
-    with pytest.warns(tw.ThalwegWarning, match=expected):
+    with pytest.warns(tw.ThalwegWarning, match=expected), pytest.warns(tw.ThalwegWarning, match="the filter bargains"):
         run_with(small, IN_FILTER, "2")
     assert inspect_checkpoint(small.checkpoint).manifest.params == {"factor": "1.0"}

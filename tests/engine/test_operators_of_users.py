@@ -158,19 +158,24 @@ def renamed(cls: type[Any]) -> type[Any]:
     return type("Total", cls.__bases__, dict(vars(cls)) | {"__qualname__": "Total"})
 
 
+CHANGED = "the custom code is not as it was at the last start"
+
+
 def test_settings_follow_the_program_and_state_stays(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(Total(1), tmp_path / "checkpoint", stop_after_two)
-    assert run(Total(100), tmp_path / "checkpoint")[6:] == [606, 709, 1406, 1609, 2406, 2709]
+    with pytest.warns(tw.ThalwegWarning, match=CHANGED):
+        assert run(Total(100), tmp_path / "checkpoint")[6:] == [606, 709, 1406, 1609, 2406, 2709]
 
 
 def test_a_different_version_needs_an_upgrade(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(Total(1), tmp_path / "checkpoint", stop_after_two)
-    with pytest.raises(CheckpointError) as caught:
+    with pytest.raises(CheckpointError) as caught, pytest.warns(tw.ThalwegWarning, match=CHANGED):
         run(renamed(NewTotal)(1), tmp_path / "checkpoint")
     assert "upgrade" in (caught.value.hint or "")
-    assert run(renamed(Upgrading)(1), tmp_path / "checkpoint")[6:] == [12, 16, 20, 25, 30, 36]
+    with pytest.warns(tw.ThalwegWarning, match=CHANGED):
+        assert run(renamed(Upgrading)(1), tmp_path / "checkpoint")[6:] == [12, 16, 20, 25, 30, 36]
 
 
 class Passes(tw.Operator):
