@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -13,8 +14,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.small import Small, Stop, contents, stop_after, undisturbed
+import thalweg as tw
+from tests.small import THALWEG, Small, Stop, contents, stop_after, thalweg, undisturbed
 from tests.waiting import PATIENCE_S, wait_for
+from thalweg.cli.find_app import load_app
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.checkpoint import Checkpoint
@@ -166,12 +169,59 @@ def test_a_changed_file_stops_the_run(small: Small, expected: dict[str, bytes], 
     assert small.output() == expected
 
 
-def test_after_the_end_a_start_is_refused(small: Small, expected: dict[str, bytes]) -> None:
+def test_after_the_end_nothing_is_run(small: Small, expected: dict[str, bytes]) -> None:
+    """The retry of a scheduler: the stored results, and no change anywhere."""
+    first = small.run()
+    before = contents(small.checkpoint), contents(small.folder / "out")
+    again = small.run(overwrite=True)
+    assert (again.already_finished, again.stopped, again.epochs, again.tuples_in) == (True, False, 0, 0)
+    assert (first.already_finished, again.tuples(), again.warnings) == (False, first.tuples(), ())
+    assert (contents(small.checkpoint), contents(small.folder / "out")) == before
+    assert small.output() == expected
+
+
+def test_after_the_end_new_input_is_reported(small: Small, expected: dict[str, bytes]) -> None:
     small.run()
-    before = contents(small.checkpoint)
-    with pytest.raises(CheckpointError, match="has ended"):
-        small.run()
-    assert contents(small.checkpoint) == before
+    file = small.add_ticks(4)
+    (warning,) = small.run().warnings
+    assert warning.startswith(f"a file of ticks is new or changed since the run ended: {file}; to process them, ")
+    os.utime(small.folder / "ticks" / "000.parquet", ns=(0, 0))
+    (warning,) = small.run().warnings
+    assert warning.startswith("2 files of ticks are new or changed since the run ended: ")
+    for path in (small.folder / "ticks").iterdir():
+        path.unlink()
+    (small.folder / "ticks").rmdir()
+    assert small.run().warnings == (), "input that was processed may be removed"
+    assert small.output() == expected
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_after_the_end_what_does_not_fit_is_still_refused(small: Small, name: str) -> None:
+    small.run()
+    message, changes, options = REFUSALS[name]
+    with pytest.raises(CheckpointError, match=message):
+        small.run("local", *changes, **options)  # type: ignore[arg-type]
+
+
+def test_after_the_end_more_cannot_be_followed(small: Small) -> None:
+    small.run()
+    with pytest.raises(CheckpointError, match="has ended: its windows were closed, so it cannot take more input"):
+        tw.run(load_app(str(small.app())), engine="local", checkpoint=small.checkpoint, degree=2, follow=True)
+    with pytest.raises(CheckpointError, match="the tuples of kept now have a different type"):
+        small.run("local", ('"symbol": q.symbol, "gain"', '"name": q.symbol, "gain"'))
+
+
+@pytest.mark.slow
+def test_the_command_says_that_the_run_is_finished(small: Small, expected: dict[str, bytes]) -> None:
+    command = small.command("--engine", "local")[len(THALWEG) :]
+    assert thalweg(*command).returncode == 0
+    again = thalweg(*command)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "\nthe run of this checkpoint is finished; nothing was run\n" in again.stdout
+    assert "kept: the first 5 of " in again.stdout
+    end = json.loads(thalweg(*command, "--json").stdout.splitlines()[-1])
+    assert (end["event"], end["stopped"], end["already_finished"], end["epochs"]) == ("end", False, True, 0)
+    assert thalweg(*command, "--quiet").stdout == ""
     assert small.output() == expected
 
 
@@ -246,7 +296,7 @@ def test_follow_pauses_and_resumes(small: Small, tmp_path: Path) -> None:
         wait_for(lambda: len(small.log()) == 6)
         said = _interrupted(process)
     stopping = r"stopping( after epoch \d+)?; interrupt again to stop immediately"
-    assert re.fullmatch(rf"{stopping}\npaused; run the same command to resume\n", said)
+    assert re.fullmatch(rf"{stopping}\npaused by Ctrl-C; run the same command to resume\n", said)
     small.add_ticks(4)
     with _following(small) as process:
         wait_for(lambda: len(small.log()) == 8)

@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM: the first stops after the current epoch, the second immediately; no data is lost either way."""
+"""Ctrl-C, SIGTERM, SIGHUP: the first stops after the current epoch, the second at once; no data is lost either way."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         # A shell's background job ignores Ctrl-C, and its children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
@@ -47,15 +49,23 @@ def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_the_epoch_in_progress_is_completed(small: Small, tmp_path: Path, number: signal.Signals, code: int) -> None:
+NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
+
+
+@pytest.mark.parametrize("group", [False, True], ids=["driver", "group"])
+@pytest.mark.parametrize("number", NAMES)
+def test_the_epoch_in_progress_is_completed(small: Small, tmp_path: Path, number: signal.Signals, group: bool) -> None:
+    """`timeout` signals the process and then its whole group, with the workers: that is one stop, not two."""
     with held(small) as process:
         assert process.stderr is not None
-        process.send_signal(number)
+        if not group or number != signal.SIGINT:
+            process.send_signal(number)
+        if group:
+            os.killpg(process.pid, number)
         assert process.stderr.readline() == "stopping after epoch 0; interrupt again to stop immediately\n"
         (small.folder / "hold").unlink()
-        assert process.stderr.read() == "paused; run the same command to resume\n"
-        assert process.wait(PATIENCE_S) == code
+        assert process.stderr.read() == f"paused by {NAMES[number]}; run the same command to resume\n"
+        assert process.wait(PATIENCE_S) == 128 + number
     committed = LocalState(Checkpoint(small.checkpoint)).load()
     assert committed is not None
     assert committed[0] == len(small.log()) == 1
@@ -71,7 +81,7 @@ def test_the_second_one_stops_immediately(small: Small, tmp_path: Path, degree: 
         process.send_signal(signal.SIGINT)
         assert process.stderr.readline() == "stopping after epoch 0; interrupt again to stop immediately\n"
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == "paused; run the same command to resume\n"
+        assert process.stderr.read() == "paused by Ctrl-C; run the same command to resume\n"
         assert process.wait(PATIENCE_S) == 130
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
@@ -98,7 +108,7 @@ def test_without_a_checkpoint_it_is_just_stopped(small: Small) -> None:
         assert process.stdout.readline() == '{"event": "stopping", "epoch": 0}\n'
         (small.folder / "hold").unlink()
         out, err = process.communicate(timeout=PATIENCE_S)
-        assert (process.returncode, err) == (130, "stopped\n")
+        assert (process.returncode, err) == (130, "stopped by Ctrl-C\n")
     epoch, end = out.splitlines()
     assert '"event": "epoch"' in epoch
     assert end.startswith('{"event": "end", "stopped": true, ')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("spark")
 def test_refusals_lose_nothing(small: Small, expected: dict[str, bytes]) -> None:
-    """All on one checkpoint; then changed stateless code resumes and ends, and a start after the end is refused."""
+    """All on one checkpoint; then changed stateless code resumes and ends, and a start after the end runs nothing."""
     with pytest.raises(Stop):
         small.run("spark", watch=stop_after(2))
     before = contents(small.checkpoint)
@@ -52,8 +53,9 @@ def test_refusals_lose_nothing(small: Small, expected: dict[str, bytes]) -> None
     with pytest.warns(ThalwegWarning, match="the filter bargains is not as it was at the last start"):
         small.run("spark", STATELESS_CODE)
     assert small.output() == expected
-    with pytest.raises(CheckpointError, match="has ended"):
-        small.run("spark")
+    before = contents(small.checkpoint)
+    assert small.run("spark").already_finished
+    assert contents(small.checkpoint) == before
     assert small.output() == expected
 
 
@@ -103,7 +105,7 @@ def test_follow_pauses_and_resumes(small: Small, tmp_path: Path) -> None:
     assert lines[stopping + 1].startswith("epoch     6          40 in ")
     assert lines[stopping + 2] == ""
     assert lines[stopping + 3].startswith("280 tuples in 7 epochs and ")
-    assert lines[-1] == "paused; run the same command to resume"
+    assert lines[-1] == "paused by Ctrl-C; run the same command to resume"
     log, checkpoint = small.log(), Checkpoint(small.checkpoint)
     assert len(log) == committed_epochs(checkpoint, read_manifest(small.checkpoint)) == 7
     assert not any(epoch.final for epoch in log)
@@ -163,3 +165,20 @@ def test_a_different_degree_without_state(tmp_path: Path, before: int, after: in
     assert (refused.value.expected, refused.value.found) == ("a stage without state", "none")
     found = run_spark(make_plan(graph, degree=after), options, lambda report: None)
     assert found.tuples() == [(i, i % 7) for i in range(60) if i % 7 != 3]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_signal_to_all_processes_is_reported_as_the_signal(small: Small, tmp_path: Path) -> None:
+    """As `timeout` and systemd send it. Java ends at SIGTERM, in the middle of the epoch, which is then run again."""
+    said, hold = tmp_path / "said", small.folder / "hold"
+    hold.touch()
+    run = Run(small.command(app=small.app(HOLDING)), said)
+    assert run.wait_until((small.folder / "held").exists)
+    os.killpg(run.process.pid, signal.SIGTERM)
+    assert run.wait() == 143
+    last = said.read_text().splitlines()[-1]
+    assert re.fullmatch(r"paused by SIGTERM( \(.*\))?; run the same command to resume", last)
+    assert "error" not in said.read_text()
+    hold.unlink()
+    small.run("spark", HOLDING)
+    assert tuples_by_sink(small.output()) == tuples_by_sink(undisturbed(tmp_path / "undisturbed"))

@@ -14,7 +14,7 @@ cli = new_typer(
     no_args_is_help=True,
     help="Compile and run streaming applications written in Python, on Apache Spark.",
     epilog="Exit codes: 0 success; 1 an error, or `check` found a difference, or `doctor` found a problem; "
-    "2 incorrect usage; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
+    "2 incorrect usage; 130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP.",
 )
 list_commands(cli)
 

@@ -182,11 +182,15 @@ def show_result(out: Console, result: RunResult, *, as_json: bool) -> None:
         document = {"epochs": result.epochs, "tuples_in": result.tuples_in, "tuples_out": dict(result.tuples_out)}
         document |= {"left_out": dict(result.left_out)} if result.left_out else {}
         document |= {"lost": {name: asdict(lost) for name, lost in result.lost.items()}} if result.lost else {}
-        print_json({"event": "end", "stopped": result.stopped, "seconds": round(result.seconds, 3), **document})
+        ends = {"stopped": result.stopped, "already_finished": result.already_finished}
+        print_json({"event": "end", **ends, "seconds": round(result.seconds, 3), **document})
         return
-    sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
-    tuples, epochs = counted(result.tuples_in, "tuple"), counted(result.epochs, "epoch")
-    out.print(f"\n{tuples} in {epochs} and {result.seconds:.1f} s; out: {sinks}")
+    if result.already_finished:
+        out.print("the run of this checkpoint is finished; nothing was run")
+    else:
+        sinks = ", ".join(f"{n:,} at {sink}" for sink, n in result.tuples_out.items())
+        tuples, epochs = counted(result.tuples_in, "tuple"), counted(result.epochs, "epoch")
+        out.print(f"\n{tuples} in {epochs} and {result.seconds:.1f} s; out: {sinks}")
     for sink, table in result.collected.items():
         shown = Table(
             title=f"{sink}: the first {min(_SHOWN, table.num_rows)} of {table.num_rows:,}", title_justify="left"

@@ -1,17 +1,20 @@
-"""Ctrl-C and SIGTERM: the first stops after the current epoch, the second immediately, the third kills the process."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first stops after the current epoch, the second immediately, the third kills the
+process."""
 
 from __future__ import annotations
 
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from thalweg.engine.core.stop import Stop
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ONE_S = 0.5  # `timeout` signals the process and then its group: a signal that comes twice at once is one
 
 
 class Interrupts:
@@ -20,18 +23,30 @@ class Interrupts:
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.signal: int | None = None
+        self.first_s = 0.0  # when the first signal came
         self.received: queue.SimpleQueue[bool] = queue.SimpleQueue()  # the only queue that a signal handler may use
 
     @property
     def exit_code(self) -> int:
         return 128 + (self.signal or signal.SIGINT)
 
+    def ending(self, *, resumable: bool, because: str | None = None) -> str:
+        """How the run ended."""
+        number = signal.Signals(self.signal or signal.SIGINT)
+        by = "Ctrl-C" if number == signal.SIGINT else number.name
+        why = f" ({because})" if because is not None else ""
+        return f"paused by {by}{why}; run the same command to resume" if resumable else f"stopped by {by}{why}"
+
     def handle(self, number: int, frame: Any) -> None:
+        now = time.monotonic()
+        if number == self.signal != signal.SIGINT and now < self.first_s + _ONE_S:
+            return
         self.signal = number
         if self.stop.requested:
             for other in SIGNALS:
                 signal.signal(other, signal.SIG_DFL)
             raise KeyboardInterrupt
+        self.first_s = now
         self.stop.request()
         self.received.put(True)
 

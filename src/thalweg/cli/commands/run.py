@@ -21,8 +21,9 @@ from thalweg.cli.terminal import notes, obeys_quiet, out
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, warn_at_end
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.sinks.live_table import Tables
+from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.report import EpochReport
-from thalweg.errors import UsageError
+from thalweg.errors import EngineError, UsageError
 from thalweg.explain import explain
 from thalweg.ir.plan_json import plan_as_json
 from thalweg.optimize.request import PlanRequest
@@ -121,8 +122,8 @@ def run(
     else:
         shown_plan = explain(made, request.rules) if verbose else summary(made)
         out.print(shown_plan + balance_text(planned), markup=False)
-        out.print(_starting() if engine == "spark" else "running on the local engine")
-    how_it_ends = "paused; run the same command to resume" if checkpoint else "stopped"
+        if checkpoint is None or not Checkpoint(checkpoint).has_ended:
+            out.print(_starting() if engine == "spark" else "running on the local engine")
     with (
         metrics_of(made.graph.name, metrics, prometheus) as (watches, url),
         progress(out, notes, made, as_json=json_output, view=view, tables=tables) as shown,
@@ -139,12 +140,18 @@ def run(
             result = run_plan(made, engine, options, watch)
         except KeyboardInterrupt:  # here, because typer would exit silently
             shown.close()
-            notes.print(how_it_ends)
+            notes.print(interrupts.ending(resumable=checkpoint is not None))
+            raise typer.Exit(interrupts.exit_code) from None
+        except EngineError as error:
+            if interrupts.signal is None:
+                raise
+            shown.close()  # the signal went to all processes, and an engine's process that ended is not the cause
+            notes.print(interrupts.ending(resumable=checkpoint is not None, because=error.message), markup=False)
             raise typer.Exit(interrupts.exit_code) from None
     warn_at_end(result)
     show_result(out, result, as_json=json_output)
     if result.stopped:
-        notes.print(how_it_ends)
+        notes.print(interrupts.ending(resumable=checkpoint is not None))
         raise typer.Exit(interrupts.exit_code)
 
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from thalweg.engine.core.losses import empty_warnings, loss_warnings
 from thalweg.engine.core.stop import Stop
+from thalweg.engine.inputs.cutter import untaken_files
 from thalweg.engine.sinks.console_writer import ConsoleSink
 from thalweg.engine.sinks.live_table import Display, live_display
 from thalweg.engine.sinks.writers import CollectSink, SinkWriter, make_sinks, tuples_of
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.report import Lost, Tally
-from thalweg.errors import PlanError, did_you_mean, warn
+from thalweg.errors import CheckpointError, PlanError, did_you_mean, warn
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
 from thalweg.ir.types import TupleType
@@ -65,6 +66,7 @@ class RunResult:
     collected: Mapping[str, pa.Table]
     types: Mapping[str, TupleType] = field(default_factory=dict)  # of the collect sinks
     stopped: bool = False  # on request, between two epochs: there may be more input
+    already_finished: bool = False  # the run of the checkpoint had ended before, so nothing was run
     left_out: Mapping[str, int] = field(default_factory=dict)  # by source: invalid rows of its files
     warnings: tuple[str, ...] = ()  # what Thalweg warned about, from the plan to the end of the run
     lost: Mapping[str, Lost] = field(default_factory=dict)  # by operator: tuples lost since the first start
@@ -116,7 +118,8 @@ class Opened:
 
 @contextmanager
 def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]) -> Iterator[Opened]:
-    """Lock the checkpoint (a temporary one if none was given) and claim the sinks' folders."""
+    """Lock the checkpoint (a temporary one if none was given) and claim the sinks' folders. If its run has ended, no
+    sink is touched: the engine returns `already_finished`."""
     if not options.follow:
         _check_ends(plan.graph)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
@@ -126,13 +129,31 @@ def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]
             for text in empty_warnings(plan.graph, checkpoint.lost(), at_start=True) if options.follow else ():
                 warn(text)
             sinks = make_sinks(plan.graph, checkpoint.results)
-            for sink in sinks.values():
+            if checkpoint.has_ended and options.follow:
+                raise CheckpointError(
+                    f"the run of {checkpoint.folder} has ended: its windows were closed, so it cannot take more input",
+                    hint="start over with a new --checkpoint",
+                )
+            for sink in sinks.values() if not checkpoint.has_ended else ():
                 sink.claim(manifest.run, overwrite=options.overwrite)
             live = any(isinstance(sink, ConsoleSink) and sink.live for sink in sinks.values())
             with live_display(live, options.display, options.console or sys.stdout) as display:
                 yield Opened(checkpoint, manifest, sinks, display)
         finally:
             checkpoint.close()
+
+
+def already_finished(plan: Plan, run: Opened) -> RunResult:
+    """The result of a start on a checkpoint whose run has ended, so that a scheduler may start a job again."""
+    for name, sink in run.sinks.items():
+        if isinstance(sink, CollectSink) and not sink.fits:
+            raise CheckpointError(
+                f"the tuples of {name} now have a different type than those in the checkpoint, whose run has ended",
+                hint="start over with a new --checkpoint",
+            )
+    done = result(plan, run, Tally(), 0.0)
+    new = untaken_files(plan.graph.sources, run.checkpoint.log, run.checkpoint.spools)
+    return replace(done, already_finished=True, warnings=(*done.warnings, *new))
 
 
 def _check_ends(graph: LogicalGraph) -> None:

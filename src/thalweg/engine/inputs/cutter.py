@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from thalweg.engine.inputs.file_splits import FileSplits
 from thalweg.engine.inputs.readers import make_splits
 from thalweg.engine.storage.log import Epoch, InputLog
 from thalweg.ir.operators import Source
@@ -84,3 +85,15 @@ class EpochCutter:
         self.log.append(epoch)
         self._took(epoch)
         return epoch
+
+
+def untaken_files(sources: Sequence[Source], log: InputLog, spools: Path) -> Iterator[str]:
+    """Warnings about files of a finished run's sources that it did not take, or that changed since."""
+    for name, splits in EpochCutter(sources, log, 1, spools).splits.items():
+        if isinstance(splits, FileSplits) and (files := splits.untaken()):
+            many = f"{len(files):,} files of {name} are" if len(files) > 1 else f"a file of {name} is"
+            more = ", …" if len(files) > 1 else ""
+            yield (
+                f"{many} new or changed since the run ended: {files[0]}{more}; to process them, start over with a new "
+                "--checkpoint (with --follow, a run takes new files)"
+            )

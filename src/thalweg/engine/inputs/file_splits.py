@@ -105,6 +105,11 @@ class FileSplits:
             if rows:
                 self.pending.add(chunk)
 
+    def untaken(self) -> list[str]:
+        """The files that were not taken, or that changed since."""
+        taken = {(c.path, c.size, c.modified_ns) for c in self.known.values()}
+        return [path for path, *stat in self._files() if (path, *stat) not in taken] if self.root.exists() else []
+
     def _files(self) -> list[tuple[str, int, int]]:
         """Path, size and modification time of each file."""
         root = self.root

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import connection, forkserver
+from multiprocessing import connection, forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
@@ -23,7 +23,7 @@ from thalweg.engine.local.codec import dumps, loads
 from thalweg.engine.local.gather import Gather
 from thalweg.engine.local.messages import Answered, Begin, Close, Job, Load, Message, Sent
 from thalweg.engine.local.worker_deaths import died
-from thalweg.engine.local.worker_process import NOWHERE, serve
+from thalweg.engine.local.worker_process import NOWHERE, STOP_SIGNALS, serve
 from thalweg.errors import InternalError
 
 _PATIENCE_S = 5.0  # for processes to end after they were closed
@@ -48,16 +48,18 @@ def _without_main() -> Iterator[None]:
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """A Ctrl-C goes to all processes; one that is loading its modules would end with a traceback. Processes that are
-    started in the block do not receive it, and the driver handles it after the block."""
+    """A signal to all processes stops the run, and the driver alone decides how. Processes that are started in the
+    block do not receive it (one that is loading its modules would end), and the driver handles it after the block."""
     received: list[int] = []
     main = threading.current_thread() is threading.main_thread()  # only this thread has handlers
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS if main}
     handlers = {number: handler for number, handler in before.items() if handler is not None}  # None: not set by Python
     for number in handlers:
         signal.signal(number, lambda number, frame: received.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
+        resource_tracker.ensure_running()  # its first start unblocks some of them
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

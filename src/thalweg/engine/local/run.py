@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from thalweg.engine.core.epoch_loop import follow, run_epoch
 from thalweg.engine.core.report_builder import Measures
-from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
+from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, already_finished, opened, result
 from thalweg.engine.core.timing import Laps
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feedback import stored_feedback
@@ -34,10 +34,14 @@ def _engine(plan: Plan, state: dict[tuple[int, int], Buckets], options: RunOptio
 
 def run_local(plan: Plan, options: RunOptions, watch: Watch) -> RunResult:
     check_without_spark(plan.graph)
+    with opened(plan, options, "local", ()) as run:
+        return already_finished(plan, run) if run.checkpoint.has_ended else _run(plan, options, watch, run)
+
+
+def _run(plan: Plan, options: RunOptions, watch: Watch, run: Opened) -> RunResult:
     started = time.monotonic()
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (
-        opened(plan, options, "local", ()) as run,
         feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow) as check_feeders,
         ExitStack() as stack,
     ):

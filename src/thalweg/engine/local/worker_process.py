@@ -21,6 +21,7 @@ from thalweg.runtime.pe_program import Program
 
 Inbox = Any  # a multiprocessing queue of bytes: `multiprocessing.Queue` is a function, not a type
 NOWHERE = -1
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they go to all processes; the driver decides
 
 
 def serve(
@@ -31,8 +32,10 @@ def serve(
     environment: dict[str, str],
 ) -> None:
     """Run a worker. `places`, in memory shared with the driver: the PE that each worker is running, in case it dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to all processes; the driver decides
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked in the driver at the start
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _continue)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # blocked in the driver at the start
     threading.Thread(target=_die_with_the_driver, daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)  # the fork server may have an older environment than the driver
@@ -41,6 +44,10 @@ def serve(
     for index, inbox in enumerate(inboxes):
         if index != channel:
             inbox.close()
+
+
+def _continue(number: int, frame: Any) -> None:
+    """Not SIG_IGN, which programs that an operator starts would inherit: they could not be terminated."""
 
 
 def _die_with_the_driver() -> None:

@@ -116,6 +116,12 @@ class FileSink:
             return pa.array([None if v is None else text(v) for v in to_list(column)], pa.string())
         return file_array(to_list(column), kind)
 
+    @property
+    def fits(self) -> bool:
+        """Whether the tuples in the folder have the type of this sink."""
+        owner = self.folder / OWNER_FILE
+        return not owner.exists() or bool(json.loads(owner.read_bytes())["type"] == self.tuple_type.shown)
+
     def read(self) -> pa.Table:
         """All tuples written so far, in order."""
         files = sorted(self.folder.glob(f"epoch-*{SUFFIXES[self.format][0]}"))

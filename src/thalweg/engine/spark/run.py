@@ -15,7 +15,7 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.source_predicates import wanted
 from thalweg.codegen.pe_module import compile_plan
 from thalweg.engine.core.epoch_loop import follow
-from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, opened, result
+from thalweg.engine.core.run import Opened, RunOptions, RunResult, Watch, already_finished, opened, result
 from thalweg.engine.inputs.feeders import feeding
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.spark.connectors import check_connectors, with_packages
@@ -43,6 +43,8 @@ def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSessi
     """Start the query, pass on its epoch reports, and wait for its end."""
     check_settings(options.master, options.conf)
     with opened(plan, options, "spark", balanced_labels(plan.channels)) as run:
+        if run.checkpoint.has_ended:
+            return already_finished(plan, run)
         done = committed_epochs(run.checkpoint, run.manifest)
         first = done + sum(1 for _ in run.checkpoint.reports(done))
         if run.checkpoint.log.has_end:

@@ -85,7 +85,7 @@ def inspect_checkpoint(folder: Path) -> Inspection:
         epochs_done=state.epochs,
         tuples=sum(epoch.tuples for epoch in epochs),
         files=len({(chunk.source, chunk.path) for epoch in epochs for chunk in epoch.chunks}),
-        ended=(checkpoint.folder / "ended").exists(),
+        ended=checkpoint.has_ended,
         moved_to=gone.new if (gone := read_move(checkpoint.folder / MIGRATED)) else None,
         failure=checkpoint.failure(),
         operators=tuple(

@@ -240,7 +240,7 @@ def _check_apart(old: Path, new: Path) -> None:
 
 
 def _refuse_ended(source: Checkpoint) -> None:
-    if (source.folder / "ended").exists():
+    if source.has_ended:
         raise _ended(source.folder)
 
 

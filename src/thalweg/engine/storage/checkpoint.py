@@ -49,6 +49,7 @@ class Checkpoint:
         self.progress = NumberedFiles(self.folder / "progress")
         self._cut = self.progress.folder / "cut.json"
         self._stop = self.folder / "stop"
+        self._ended = self.folder / "ended"
         self._lock: IO[str] | None = None
 
     def open(self, wanted: Manifest) -> Manifest:
@@ -59,6 +60,8 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.take_lock()
         manifest = self._fitting(wanted)
+        if self.has_ended:  # nothing will be run
+            return manifest
         self._failure.unlink(missing_ok=True)
         self._stop.unlink(missing_ok=True)
         for folder in (self.folder, self.log.folder, self.progress.folder, self.folder / "local"):
@@ -87,13 +90,8 @@ class Checkpoint:
             write_atomically(file, wanted.to_json(), named=True)
             return wanted
         manifest = Manifest.from_json(file.read_bytes())
-        if (self.folder / "ended").exists():
-            raise CheckpointError(
-                f"the run of {self.folder} has ended: its windows were closed",
-                hint="start over with a new --checkpoint; a run with --follow can be resumed",
-            )
         check_restart(manifest, wanted)
-        updated = continued(manifest, wanted)
+        updated = manifest if self.has_ended else continued(manifest, wanted)
         if updated != manifest:
             write_atomically(file, updated.to_json(), named=True)
         return updated
@@ -110,7 +108,12 @@ class Checkpoint:
             self._lock.close()
 
     def mark_ended(self) -> None:
-        write_atomically(self.folder / "ended", b"", named=True)
+        write_atomically(self._ended, b"", named=True)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the final epoch is complete: all windows are closed, and no epoch can follow."""
+        return self._ended.exists()
 
     # Progress: one entry per epoch.
 
