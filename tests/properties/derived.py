@@ -39,12 +39,14 @@ class Counting(tw.Operator):
             self.submit({"i": self.count, "n": t.n, "x": t.x, "y": 0.5, "s": "second", "k": t.k, "b": True}, 1)
 
     def on_mark(self, time: int) -> None:
-        self.submit(Base(self.count, len(self.held), 0.25, float(self.step), "mark", self.held[-1].k, False))
+        now = 0.25 if self.now is None else float(self.now)
+        self.submit(Base(self.count, len(self.held), now, float(self.step), "mark", self.held[-1].k, False))
 
     def at_end(self) -> None:
         if self.failing and self.count == 2:
             raise ValueError("two")
-        self.submit(Base(self.count, -1, 0.5, -0.5, "end", self.held[-1].k, True), 1)
+        now = 0.5 if self.now is None else float(self.now)
+        self.submit(Base(self.count, -1, now, -0.5, "end", self.held[-1].k, True), 1)
 
 
 class Quiet(tw.Operator):

@@ -148,7 +148,7 @@ class ProcessRun:
             logic = record.logic if record is not None else self.lone
             assert logic is not None
             submitted: list[Submitted] = []
-            logic._submitted, logic.now = submitted, self.now
+            logic._submitted, logic.now = submitted, self._shown_now(self.now)
             try:
                 logic.process(item, port)
                 results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
@@ -170,13 +170,14 @@ class ProcessRun:
         assert isinstance(self.table, ObjectTable)
         self.state.load_all(self.operator.name)
         found: list[tuple[tuple[int, ...], int, int, tuple[Any, ...]]] = []
+        now = self._shown_now(self.now if time is None else time)
         for record in list(self.table.all()):
             due = record.logic.due if isinstance(record.logic, LibraryLogic) else INT64_MIN
             if time is not None and (due is None or time < due):
                 continue
             self.state.dirty.add(record.bucket)
             submitted: list[Submitted] = []
-            record.logic._submitted = submitted
+            record.logic._submitted, record.logic.now = submitted, now
             try:
                 record.logic.at_end() if time is None else record.logic.on_mark(time)
                 results = [
@@ -196,6 +197,10 @@ class ProcessRun:
             out.numbers.append(count)
             out.values.append(values)
         return True
+
+    def _shown_now(self, time: int | None) -> int | None:
+        """What `self.now` is for a time that has passed: a punctuation has none."""
+        return time if self.operator.timed else None
 
     def _passed(self, number: int, time: int) -> None:
         """All keys have acted: store the event time and forward the mark."""

@@ -110,7 +110,7 @@ class StatefulOperators(ABC):
             logic, _ = table[found]
         submitted: list[Submitted] = []
         logic._submitted = submitted
-        logic.now = self.now.get(operator.name)
+        logic.now = self.now.get(operator.name) if operator.timed else None
         logic.process(row, port)
         results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
@@ -132,6 +132,7 @@ class StatefulOperators(ABC):
         for logic, rank in sorted(self.state[operator.name].values(), key=lambda item: item[1]):
             submitted: list[Submitted] = []
             logic._submitted = submitted
+            logic.now = (self.now.get(operator.name) if time is None else time) if operator.timed else None
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
                 results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
