@@ -195,3 +195,37 @@ def test_a_state_in_a_checkpoint_stays_although_nothing_is_kept_in_it(tmp_path: 
     again = plan_run(graph, PlanRequest(), tmp_path).plan
     assert [o.name for o in again.graph.stateful] == ["passes"]
     check_restart(old, make_manifest(again, "local", ()))
+
+
+class Seen(tw.Tuple):
+    what: str
+    now: int | None
+
+
+class Watch(tw.Operator):
+    """Reports the event time wherever it is called."""
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(Seen(f"tuple {t.i}", self.now))
+
+    def on_mark(self, time: int) -> None:
+        self.submit(Seen(f"mark {time}", self.now))
+
+    def at_end(self) -> None:
+        self.submit(Seen("end", self.now))
+
+
+@pytest.mark.parametrize("per_epoch", [1, 2, 100])
+def test_now_is_the_event_time_wherever_it_is_read(per_epoch: int) -> None:
+    """The mark comes before the tuple that moves it; a key is called from its first tuple on."""
+    numbers = [Number("a", 1), Number("b", 4), Number("a", 3), Number("b", 12)]
+    app = tw.App("watch")
+    source = app.source(tw.iterable(numbers), Number, name="numbers")
+    source.event_time("i").custom(Watch(), Seen, by="k").sink(tw.collect(), name="timed")
+    source.punctor(lambda t: t.i == 4).custom(Watch(), Seen, by="k").sink(tw.collect(), name="marked")
+    result = tw.run(app, engine="local", max_tuples_per_epoch=per_epoch)
+    assert result.tuples("timed") == [
+        *(("tuple 1", 1), ("mark 4", 4), ("tuple 4", 4), ("tuple 3", 4)),
+        *(("mark 12", 12), ("mark 12", 12), ("tuple 12", 12), ("end", 12), ("end", 12)),
+    ]
+    assert {now for _, now in result.tuples("marked")} == {None}

@@ -69,7 +69,7 @@ def test_the_epoch_in_progress_is_completed(small: Small, tmp_path: Path, number
     committed = LocalState(Checkpoint(small.checkpoint)).load()
     assert committed is not None
     assert committed[0] == len(small.log()) == 1
-    small.run()
+    small.run("local", HOLDING)
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 
@@ -86,7 +86,7 @@ def test_the_second_one_stops_immediately(small: Small, tmp_path: Path, degree: 
     assert LocalState(Checkpoint(small.checkpoint)).load() is None
     assert len(small.log()) == 1
     (small.folder / "hold").unlink()
-    small.run(degree=degree)
+    small.run("local", HOLDING, degree=degree)
     assert small.output() == undisturbed(tmp_path / "undisturbed")
 
 

@@ -54,7 +54,7 @@ def test_refusals_lose_nothing(small: Small, expected: dict[str, bytes]) -> None
         small.run("spark", STATELESS_CODE)
     assert small.output() == expected
     before = contents(small.checkpoint)
-    assert small.run("spark").already_finished
+    assert small.run("spark", STATELESS_CODE).already_finished
     assert contents(small.checkpoint) == before
     assert small.output() == expected
 
