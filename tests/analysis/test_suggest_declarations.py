@@ -159,6 +159,23 @@ def test_functions_inside_other_operators() -> None:
     assert list(one_channel_warnings(app.graph(), "thalweg", 2)) == []
 
 
+def test_the_rules_of_the_paper_need_the_number_of_tuples() -> None:
+    """After the state is declared, what remains unknown is how many tuples it emits."""
+
+    def several(t: Any) -> Any:
+        return [t] * int(OFFSET)
+
+    def graph(function: Any) -> LogicalGraph:
+        app = tw.App("paper")
+        source(app).flat_map(function, Number, name="op").sink(tw.none(), name="out")
+        return app.graph()
+
+    (text,) = one_channel_warnings(graph(tw.declare(state="stateless")(several)), "paper", 2)
+    assert "if it emits at most one tuple for each, write @tw.declare(selectivity=(0, 1)) above several" in text
+    helped = graph(tw.declare(state="stateless", selectivity=(0, 1))(several))
+    assert list(one_channel_warnings(helped, "paper", 2)) == []
+
+
 APP = """
 import numpy as np
 

@@ -27,6 +27,7 @@ from tests.properties.typed_cases import typed_cases
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.analysis.unused_state import settled
 from thalweg.endpoints.feed import Feed
+from thalweg.engine.core.losses import losses
 from thalweg.engine.core.run import RunOptions, Watch
 from thalweg.engine.sinks.writers import CollectSink, make_sinks, tuples_of
 from thalweg.engine.spark import run as spark_run
@@ -145,7 +146,9 @@ def test_the_reported_error_is_the_references(case: Case) -> None:
 
 def check_counts(graph: LogicalGraph, reference: Reference, reports: list[EpochReport]) -> None:
     """What each operator took, gave and skipped is what the reference counted."""
-    total = functools.reduce(added, reports).operators
+    whole = functools.reduce(added, reports)
+    assert reports[-1].lost_in_run == whole.lost == losses(graph, whole.operators)
+    total = whole.operators
     for operator in graph.operators:
         for port, found in enumerate(total[operator.name].tuples_out):
             if found is not None:

@@ -42,10 +42,9 @@ def one_channel_warnings(graph: LogicalGraph, rules: str, degree: int) -> Iterat
 def suggestions(graph: LogicalGraph, operator: Operator, rules: str = "thalweg") -> list[Suggestion]:
     """The declarations that would allow an operator to run in several channels; empty: it may, or none would."""
     facts = facts_of(graph)[operator.name]
-    if facts.declared is not None and facts.state.because == facts.declared:
-        return []  # it is declared so
-    if _is_sequential(graph, operator):
-        return []
+    declared = facts.declared is not None and facts.state.because == facts.declared
+    if _is_sequential(graph, operator) or (declared and facts.state.kind == UNKNOWN):
+        return []  # as the user wants it
     if facts.state.kind == UNKNOWN:
         return _of_state(graph, operator)
     most = rules_of(rules).most
