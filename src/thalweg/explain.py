@@ -23,7 +23,7 @@ from thalweg.relative_paths import relative_paths
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     """Whether the answer depends on where the epochs are cut, and why."""
-    sharded = [s.name for s in graph.sources if s.endpoint.interleaved]
+    sharded = [s.name for s in graph.sources if s.endpoint.concurrent_splits > 1]
     if sharded:
         return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
     if graph.loops:

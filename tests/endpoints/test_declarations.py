@@ -60,7 +60,7 @@ PARTS = [(endpoint, name) for endpoint in ALL for name in sorted(declarations(en
 
 @pytest.mark.parametrize(("endpoint", "name"), PARTS, ids=[f"{e.__name__}.{name}" for e, name in PARTS])
 def test_no_endpoint_may_leave_a_declaration_out(endpoint: type, name: str) -> None:
-    """Above all `placed` (an unordered stream would be replayed in a different order) and `interleaved` (explain would
+    """Above all `placed` (a replay would change the order) and `concurrent_splits` (explain would
     call a sharded source cut-invariant): a default would be wrong without a sign of it."""
     whole = {key: value for key, value in vars(endpoint).items() if key in declarations(endpoint)}
     type("Whole", endpoint.__bases__, whole | {"call": ""})
@@ -72,7 +72,7 @@ def test_no_endpoint_may_leave_a_declaration_out(endpoint: type, name: str) -> N
 def test_every_declaration_without_a_safe_default_is_required() -> None:
     common = {"call", "needs_spark", "folder"}
     source = {"source_row", "no_sample", "identity", "endless", "row_policy", "numbered", "check_source"} | common
-    assert declarations(Beacon) == source | {"interleaved", "skips_unwanted", "at_once", "splits", "reader"}
+    assert declarations(Beacon) == source | {"concurrent_splits", "skips_unwanted", "at_once", "splits", "reader"}
     assert declarations(Items) == source | {"patient", "feed"}
     assert declarations(SparkFormat) == source | {"batch_order", "rows"}
     assert declarations(Feed) == common | {"sink_row", "placed", "shows_order", "target", "writer", "check_sink"}

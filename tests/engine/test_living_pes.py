@@ -127,7 +127,7 @@ def test_channels_of_a_worker_share_what_setup_made(said: list[str]) -> None:
     pes, program = PEPool(), program_of(planned(2))
     stores = [Store(), Store()]
     for channel, store in enumerate(stores):
-        pes.of(program, channel).open_state(store)
+        pes.of(program, channel).open_state(store, 0)
     assert said == ["setup"]
     pes.close()
     assert said == ["setup", "close"]
@@ -139,18 +139,18 @@ def test_a_new_start_replaces_a_pe_and_closes_it(said: list[str]) -> None:
     first, second = program_of(plan), program_of(plan)
     assert first.fingerprint == second.fingerprint
     old = pes.of(first, 0)
-    old.open_state(Store())
+    old.open_state(Store(), 0)
     assert pes.of(first, 0) is old
     new = pes.of(second, 0)
     assert new is not old
     assert said == ["setup", "close"]
-    new.open_state(Store())
+    new.open_state(Store(), 0)
     assert said == ["setup", "close", "setup"]
 
 
 def test_a_different_program_replaces_a_pe_and_closes_it(said: list[str]) -> None:
     pes, plan = PEPool(), planned()
-    pes.of(program_of(plan), 0).open_state(Store())
+    pes.of(program_of(plan), 0).open_state(Store(), 0)
     cut = compile_plan(plan.decide({"sums": replace(plan.decisions["sums"], ports=(0,))}))[1][0]
     assert len(pes.of(cut, 0).segments) == 2
     assert said == ["setup", "close"]
@@ -161,7 +161,7 @@ def test_a_spark_worker_serves_several_runs_but_not_all_for_ever(said: list[str]
     program = program_of(planned())
     first = worker_pes.pes_of("first")
     pe = first.of(program, 0)
-    pe.open_state(Store())
+    pe.open_state(Store(), 0)
     for number in range(worker_pes._MOST - 1):
         worker_pes.pes_of(f"other {number}")
     assert worker_pes.pes_of("first").of(program, 0) is pe

@@ -13,9 +13,11 @@ from tests.amount import EXPLORE
 from tests.properties.check import Outcome, Prepared
 from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
-from thalweg.ir.operators import Aggregate, Pace, Process
+from thalweg.ir.operators import Aggregate, EventTime, Feedback, Pace, Process, Source, Union
 from thalweg.library.folds import FOLDS
+from thalweg.library.multi_port import LeastTime
 from thalweg.library.sorting import SortBy, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
@@ -37,6 +39,15 @@ MUST_BE_SEEN = (
         "dead letters",
         "tuples at the end",
         "marks of several streams",
+        "event time of several origins",
+        "event time of several sources",
+        "event time of several shards",
+        "event time of a loop",
+        "a union of event times",
+        "an operator between a union and event_time",
+        "a chained window by time",
+        "an idle origin",
+        "an idle origin that comes back",
     ),
     *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *(f"logic {k}Apply" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
@@ -89,6 +100,8 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
             seen[f"logic {type(operator.logic).__name__}"] += 1
             seen["marks of several streams"] += operator.word == "marks"
             config = getattr(operator.logic, "config", None)
+            seen["a chained window by time"] += getattr(getattr(config, "window", None), "of_ends", False)
+            seen["a union of event times"] += isinstance(operator.logic, LeastTime) and len(operator.inputs) > 1
             seen[f"window {type(getattr(config, 'window', None)).__name__}"] += 1
             seen.update({f"fold {fold.kind} in Python" for fold in getattr(config, "folds", ())})
             match getattr(config, "function", None):
@@ -96,6 +109,8 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
                     seen["sort descending"] += 1
                 case TopK(order=SortBy(descending=False)):
                     seen["top_k least"] += 1
+        if isinstance(operator, EventTime) and operator.by_origin:
+            _count_origins(graph, operator)
         if isinstance(operator, Aggregate):
             seen[f"kernel window {type(operator.window).__name__}"] += 1
             seen.update({f"fold {fold.kind}" for fold in operator.folds})
@@ -146,6 +161,19 @@ def assert_reached(facts: Iterable[str], reached: Counter[str], *, enough: bool)
     assert [fact for fact in facts if not reached[fact]] == []
 
 
+def _count_origins(graph: LogicalGraph, operator: EventTime) -> None:
+    above = [operator.inputs[0].operator]
+    for name in above:
+        above += [s.operator for s in graph.by_name[name].inputs]
+    entries = [graph.by_name[name] for name in set(above) if not graph.by_name[name].inputs]
+    seen["event time of several origins"] += 1
+    seen["event time of several sources"] += sum(isinstance(e, Source) for e in entries) > 1
+    seen["event time of several shards"] += any(isinstance(e, Source) and e.origins > 1 for e in entries)
+    seen["event time of a loop"] += any(isinstance(e, Feedback) for e in entries)
+    between = graph.by_name[operator.inputs[0].operator]
+    seen["an operator between a union and event_time"] += bool(between.inputs) and not isinstance(between, Union)
+
+
 def _sharing(prepared: Prepared) -> bool:
     by_name, stages = prepared.plan.graph.by_name, layout(prepared.plan).stages
     return any(sum(by_name[name].key is not None for name in stage.pes[0].operators) > 1 for stage in stages)
@@ -186,6 +214,21 @@ def watch(patch: pytest.MonkeyPatch) -> None:
         seen["chain fallback" if result is PE.FELL_BACK else "chain kernel"] += frame is not None
         return result
 
+    take, is_idle = LeastTime.process, LeastTime._is_idle
+
+    def counted_take(self: LeastTime, t: Any, port: int) -> None:
+        origin = self.config.origins.get((port, getattr(t, "origin", 0)))
+        if origin is not None and self.since is not None and self.now is not None:
+            seen["an idle origin that comes back"] += origin.name in self.heard and is_idle(self, origin, self.now)
+        take(self, t, port)
+
+    def counted_idle(self: LeastTime, origin: Any, epoch: int) -> bool:
+        found = is_idle(self, origin, epoch)
+        seen["an idle origin"] += found
+        return found
+
+    patch.setattr(LeastTime, "process", counted_take)
+    patch.setattr(LeastTime, "_is_idle", counted_idle)
     patch.setattr(PE, "_vector", counted_vector)
     patch.setattr(PE, "chain", counted_chain)
     patch.setattr(PE, "_aggregate_rows", _counted(PE._aggregate_rows, "aggregate fallback"))

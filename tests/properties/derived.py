@@ -16,6 +16,7 @@ from thalweg import agg, window
 from thalweg.ir.types import BOOL, FLOAT, INT, STR
 
 Arguments = tuple[Any, ...]
+IDLE = (1, 2, 1, 10, None)
 KEYS = (("k",), ("k",), (), ("n",), ("y",), ("k", "b"))
 
 
@@ -173,8 +174,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
             return _windowed(_marked(first, which, name), name, _window(which, size, step, by), picks, more)
         case "apply", (which, size, step, by, what):
             return _applied(_marked(first, which, name), name, _window(which, size, step, by), what)
-        case "event_time", (lateness,):
-            return [first.event_time("n", lateness=lateness, name=name)]
+        case "event_time", (lateness, idle):
+            return [first.event_time("n", lateness=lateness, idle=idle, name=name)]
         case "punctor", (before,):
             return [first.punctor(lambda t: t.n % 3 == 1, before=before, name=name)]
         case "dedup", (by, within):
@@ -220,10 +221,12 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
 def _windowed(
     marked: tw.Stream, name: str, over: Any, picks: tuple[tuple[str, int], ...], more: str
 ) -> Iterable[tw.Stream]:
-    """An aggregate. `more`: with lists of values, or with the bounds of windows in event time."""
+    """An aggregate. `more`: with lists of values, or with the bounds, or the end, of windows in event time."""
     fields: dict[str, Any] = {f: WIDER[f][pick] for f, pick in picks}
     if more == "bounds" and getattr(over, "timed", False):
         fields |= {"i": agg.window_start(), "n": agg.window_end() - agg.window_start()}
+    if more == "end" and getattr(over, "timed", False):
+        fields |= {"n": agg.window_end()}  # windows by time that follow are chained: they take `n`
     if more == "collect":
         fields |= {"numbers": agg.collect("n"), "texts": agg.collect(lambda t: t.s + t.k)}
     made = back = marked.aggregate(over, name=name, **fields)
@@ -418,7 +421,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "window":
             which, size, step = draw(st.sampled_from(WINDOWS)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
             picks = tuple((f, draw(st.integers(0, len(found) - 1))) for f, found in WIDER.items())
-            more = draw(st.sampled_from(("", "", "collect", "bounds")))
+            more = draw(st.sampled_from(("", "", "collect", "bounds", "end")))
             return (which, size, step, by, picks, more), 2 if "time" in which else 1
         case "apply":
             which = draw(st.sampled_from(WINDOWS))
@@ -427,7 +430,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             what = draw(st.sampled_from(bounded if which == "running" else (*bounded, *whole)))
             return (which, draw(st.integers(1, 4)), draw(st.integers(1, 3)), by, what), 2 if "time" in which else 1
         case "event_time":
-            return (draw(st.integers(0, 3)),), 1
+            return (draw(st.integers(0, 3)), draw(st.sampled_from(IDLE))), 1
         case "punctor":
             return (draw(st.booleans()),), 1
         case "dedup":

@@ -365,9 +365,15 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
             made.append(Node("source"))
             copies.append(1)
             continue
-        pattern = draw(st.integers(0, 6))
+        pattern = draw(st.integers(0, 7))
         if pattern > 4:
-            more, streams = _same_key_again(draw, copies) if pattern == 5 else _maps_and_filters(draw, copies, failing)
+            match pattern:
+                case 5:
+                    more, streams = _same_key_again(draw, copies)
+                case 6:
+                    more, streams = _maps_and_filters(draw, copies, failing)
+                case _:
+                    more, streams = _chained_times(draw, copies)
             made += more
             copies += streams
             continue
@@ -468,6 +474,33 @@ def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[i
         middle, carried = Node("map", (first,), ("swap" if between == "union" else between,)), copies[source]
     made = [_aggregate(draw, source, False, by), middle, _aggregate(draw, first + 1, False, by)]
     return made, [copies[source], carried, carried]
+
+
+def _chained_times(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[int]]:
+    """Event time after or before a union of two streams, with a map between; then a window by time, and one more over
+    its results. A stream that has no tuples in some epochs is soon idle."""
+    one, other, first = _stream(draw, copies), draw(st.integers(0, len(copies) - 1)), len(copies)
+    together = copies[one] + copies[other]
+    if together > MAX_COPIES:
+        return [Node("event_time", (one,), (1, 1))], [copies[one]]
+    times = [(draw(st.integers(0, 2)), draw(st.sampled_from(derived.IDLE))) for _ in range(2)]
+    if draw(st.booleans()):
+        between = draw(st.sampled_from(("copy", "swap", "int_arithmetic")))
+        made = [Node("union", (one, other)), Node("map", (first,), (between,))]
+        made.append(Node("event_time", (first + 1,), times[0]))
+        carried = [together] * 3
+    else:
+        made = [Node("event_time", (one,), times[0]), Node("event_time", (other,), times[1])]
+        made.append(Node("union", (first, first + 1)))
+        carried = [copies[one], copies[other], together]
+    source = first + 2
+    for more in ("end", draw(st.sampled_from(("end", "bounds", "collect")))):
+        arguments, _ = derived.draw_arguments(draw, "window", failing=False)
+        which = draw(st.sampled_from(("time", "sliding time")))
+        made.append(Node("window", (source,), (which, *arguments[1:5], more)))
+        source = first + len(carried)  # its results; the next stream has its late tuples
+        carried += [together] * 2
+    return made, carried
 
 
 def _aggregate(draw: DrawFn, source: int, bad: bool, key: tuple[str, ...] | None = None) -> Node:

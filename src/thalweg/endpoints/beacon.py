@@ -73,8 +73,8 @@ class Beacon(ReadAgain):
         return "tw.beacon(…, count=…)" if self.count is None else None
 
     @property
-    def interleaved(self) -> bool:
-        return self.shards > 1
+    def concurrent_splits(self) -> int:
+        return self.shards
 
     @property
     def numbered(self) -> Callable[[int], Any]:

@@ -48,7 +48,7 @@ class Files(ReadAgain, SinkEndpoint):
     needs_spark = False
     no_sample = ""
     endless = None
-    interleaved = False
+    concurrent_splits = 1
     numbered = None
     placed = True
     shows_order = True

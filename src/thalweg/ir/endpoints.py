@@ -110,8 +110,8 @@ class SourceEndpoint(Endpoint, abstract=True):
 
     @property
     @abstractmethod
-    def interleaved(self) -> bool:
-        """Whether it has several splits that advance concurrently, so that their order depends on the cuts."""
+    def concurrent_splits(self) -> int:
+        """How many splits advance concurrently: if more than one, their order depends on the cuts."""
 
     @property
     @abstractmethod
@@ -186,7 +186,7 @@ class Spooled(SourceEndpoint, abstract=True):
 
     __slots__ = ()
 
-    interleaved = False
+    concurrent_splits = 1
     skips_unwanted = False
 
     def at_once(self) -> SourceEndpoint:

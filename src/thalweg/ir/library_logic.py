@@ -24,7 +24,7 @@ class LibraryLogic(Logic):
     when it runs.
     """
 
-    makes_marks: ClassVar[bool]  # whether it emits marks instead of tuples
+    makes_marks: ClassVar[bool]  # whether it emits marks instead of tuples; its `now` is the number of the epoch
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

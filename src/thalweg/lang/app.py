@@ -164,13 +164,21 @@ class Stream:
     tuple_type: TupleType
     marks: StreamRef | None = None  # punctuation or event time
     time: str = ""  # the attribute with the event time
+    at_ends: bool = False  # whether that is the end of a window, which the window does not include
     timed: bool = False
+    idle: int | None = None  # for how many epochs without tuples other streams wait for its event time; None: always
     beside_late: Stream | None = field(default=None, compare=False, repr=False)
     beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
     dead_letter_stream: Stream | None = field(default=None, compare=False, repr=False)
 
     def _site(self, kind: str, name: str | None) -> OperatorSite:
         return OperatorSite(self.app, kind, name)
+
+    def with_times_of(self, other: Stream) -> Stream:
+        """The stream with the marks and the event time of another one."""
+        return replace(
+            self, marks=other.marks, time=other.time, at_ends=other.at_ends, timed=other.timed, idle=other.idle
+        )
 
     def with_late(self, late: Stream, other: Stream | None = None) -> Stream:
         return replace(self, beside_late=late, beside_late_other=other)

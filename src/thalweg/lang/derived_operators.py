@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, described
@@ -180,7 +181,10 @@ def windowed_join(
     made = site.process(
         "join", logic, [stream, other], by=list(on), outputs=outputs, marks=marks, timed=timed, on_error=on_error
     )
-    return made[0].with_late(made[1], made[2]) if timed else made[0]
+    if not timed:
+        return made[0]
+    late_other = replace(made[2], time=other.time, at_ends=other.at_ends)
+    return made[0].with_late(made[1], late_other)
 
 
 def lookup(

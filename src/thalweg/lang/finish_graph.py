@@ -10,6 +10,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, StreamRef
 from thalweg.lang.check_endpoints import check_targets
+from thalweg.lang.combine_origins import combine_origins
 from thalweg.lang.immediate_loops import fold_loops
 from thalweg.lang.plan_hints import check_hints
 
@@ -43,7 +44,7 @@ def finished(
                 expected="a stream with .feed(loop)",
             )
     check_targets(graph)
-    whole = replace(graph, operators=fold_loops(graph.operators, immediate))
+    whole = replace(graph, operators=combine_origins(fold_loops(graph.operators, immediate)))
     check_hints(graph.hints, whole)
     return replace(whole, hints={name: hint for name, hint in graph.hints.items() if name in whole.by_name})
 

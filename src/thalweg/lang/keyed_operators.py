@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
-from thalweg.ir.expr import Record
+from thalweg.ir.expr import Attr, Record
+from thalweg.ir.folds import Fold, fold_name
 from thalweg.ir.types import TupleType
 from thalweg.ir.windows import Window
 from thalweg.lang import derived_operators as library
@@ -41,7 +42,8 @@ def aggregate(
     output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
     folds = tuple(table.folds)
     if not has_kernel(over, folds):
-        return site.windowed(self, "aggregate", over, aggregate_logic(over, folds, record), output, on_error)
+        logic, end = aggregate_logic(over, folds, record), _end_field(record, folds)
+        return site.windowed(self, "aggregate", over, logic, output, on_error, end)
     policy, letters = site.policy(on_error)
     return site.stream(
         ops.Aggregate(
@@ -56,6 +58,12 @@ def aggregate(
         ),
         self,
     )
+
+
+def _end_field(fields: Record, folds: tuple[Fold, ...]) -> str:
+    """The first field that is the end of the window; empty if there is none."""
+    ends = {fold_name(index) for index, fold in enumerate(folds) if fold.kind == "window_end"}
+    return next((name for name, expr in fields.fields if isinstance(expr, Attr) and expr.name in ends), "")
 
 
 def join(

@@ -16,7 +16,7 @@ from thalweg.lang.outputs import declared_type
 from thalweg.lang.source_place import assigned_name
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance
-from thalweg.library.multi_port import EveryPunctuation, LeastTime, MeetConfig
+from thalweg.library.multi_port import EveryPunctuation, LeastTime, LeastTimeConfig, MeetConfig, Origin
 from thalweg.library.windows.by_event_time import TimeWindow
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class OperatorSite:
         self.app._add(operator)
         made = self.app._stream(operator.output, operator.outputs[0])
         if like is not None:
-            made = replace(made, marks=like.marks, time=like.time, timed=like.timed)
+            made = made.with_times_of(like)
         if operator.dead_port is not None:
             letters = self.app._stream(StreamRef(operator.name, operator.dead_port), operator.outputs[-1])
             made = replace(made, dead_letter_stream=letters)
@@ -99,7 +99,7 @@ class OperatorSite:
                 expected="a stream after .event_time(attribute), with that attribute"
                 + (f" ({stream.time})" if stream.time else ""),
                 found=str(stream.tuple_type),
-                hint='.event_time("attribute", lateness=…)' if not stream.timed else f"keep {stream.time} in the map",
+                hint=_time_hint(stream),
             )
         return stream.time
 
@@ -112,7 +112,7 @@ class OperatorSite:
                 self.time_attribute(stream)
             stream._check_attributes((time,), self)
             self.check_unit(stream, time, window.clock)
-            return replace(window, on=time)
+            return replace(window, on=time, of_ends=stream.at_ends and time == stream.time)
         if window.marks == PUNCTUATION and (stream.marks is None or stream.timed):
             raise GraphError(
                 f"the stream {stream.ref} has no punctuation",
@@ -144,18 +144,15 @@ class OperatorSite:
         refs = list(dict.fromkeys(s.marks for s in streams if s.marks is not None))
         if len(refs) <= 1:
             return refs[0] if refs else None
-        logic: Logic = LeastTime() if streams[0].timed else EveryPunctuation()
-        logic.config = MeetConfig(len(refs))
-        name = self._derived(f"{self.name}.marks", None)
-        operator = ops.Process(
-            name=name,
-            inputs=tuple(refs),
-            outputs=(MARK,),
-            where=self.where,
-            word="marks",
-            logic=logic,
-            by=((),) * len(refs),
-        )
+        logic: LeastTime | EveryPunctuation
+        if streams[0].timed:
+            logic = LeastTime()
+            idle = {s.marks: s.idle for s in streams}
+            logic.config = LeastTimeConfig({(port, 0): Origin(port, idle[ref]) for port, ref in enumerate(refs)})
+        else:
+            logic = EveryPunctuation()
+            logic.config = MeetConfig(len(refs))
+        operator = marks_operator(self._derived(f"{self.name}.marks", None), tuple(refs), logic, self.where)
         self.app._add(operator)
         return operator.output
 
@@ -193,19 +190,54 @@ class OperatorSite:
         made = [replace(first, ref=StreamRef(self.name, i), tuple_type=t) for i, t in enumerate(outputs)]
         if marks is not None:
             mark_stream = StreamRef(self.name, len(outputs))
-            made = [replace(s, marks=mark_stream, timed=timed, time=streams[0].time) for s in made]
+            like = replace(streams[0], marks=mark_stream, timed=timed, idle=longest(streams))
+            made = [s.with_times_of(like) for s in made]
         return made
 
     def windowed(
-        self, stream: Stream, word: str, window: Window, logic: Logic, output: TupleType, on_error: str
+        self,
+        stream: Stream,
+        word: str,
+        window: Window,
+        logic: Logic,
+        output: TupleType,
+        on_error: str,
+        end: str | None = None,
     ) -> Stream:
-        """An operator over a window, with a late stream if the window is in event time."""
+        """An operator over a window, with a late stream if the window is in event time. `end`: the attribute of its
+        results with the window's end, which is their event time; None: results keep the attribute of the stream."""
         outputs = [output, stream.tuple_type] if window.timed else [output]
         marks = None if window.marks is None else stream.marks
         made = self.process(
             word, logic, [stream], by=[window.by], outputs=outputs, marks=marks, timed=window.timed, on_error=on_error
         )
-        return made[0].with_late(made[1]) if window.timed else made[0]
+        if not window.timed:
+            return made[0]
+        results = made[0] if end is None else replace(made[0], time=end, at_ends=True)
+        return results.with_late(made[1])
+
+
+def _time_hint(stream: Stream) -> str:
+    """How to give an event time to a stream that has none, or whose attribute is missing."""
+    if not stream.timed:
+        return '.event_time("attribute", lateness=…)'
+    if stream.time:
+        return f"keep {stream.time} in the map"
+    if stream.at_ends:
+        return "add end=agg.window_end() to the aggregate: the end of a window is the event time of its result"
+    return '.event_time("attribute") after the union: its streams have their event time in different attributes'
+
+
+def marks_operator(name: str, marks: tuple[StreamRef, ...], logic: Logic, where: Where) -> ops.Process:
+    """An operator that makes one stream of marks of several."""
+    by = ((),) * len(marks)
+    return ops.Process(name=name, inputs=marks, outputs=(MARK,), where=where, word="marks", logic=logic, by=by)
+
+
+def longest(streams: list[Stream]) -> int | None:
+    """For how many epochs to wait for several streams together."""
+    idle = [s.idle for s in streams]
+    return None if None in idle else max(i for i in idle if i is not None)
 
 
 def _alike_marked(streams: list[Stream]) -> bool:

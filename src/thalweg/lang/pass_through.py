@@ -13,7 +13,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.operators import MARK, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
-from thalweg.lang.operator_call import OperatorSite
+from thalweg.lang.operator_call import OperatorSite, longest
 from thalweg.lang.read_function import read_function
 from thalweg.library.window_arguments import Duration
 
@@ -39,16 +39,30 @@ def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
     refs = (self.ref, *(other.ref for other in others))
     marks = site.marks_of([self, *others])
     made = site.stream(ops.Union(name=site.name, inputs=refs, outputs=(self.tuple_type,), where=site.where))
-    same_time = len({s.time for s in (self, *others)}) == 1
     timed = marks is not None and self.timed
-    return replace(made, marks=marks, timed=timed, time=self.time if timed and same_time else "")
+    like = replace(self, marks=marks, timed=timed, idle=longest([self, *others]))
+    if not timed or len({(s.time, s.at_ends) for s in (self, *others)}) > 1:
+        like = replace(like, time="", at_ends=False)
+    return made.with_times_of(like)
+
+
+IDLE_EPOCHS = 10
 
 
 def event_time(
-    self: Stream, attribute: str, *, lateness: Duration = 0, step: Duration | None = None, name: str | None = None
+    self: Stream,
+    attribute: str,
+    *,
+    lateness: Duration = 0,
+    step: Duration | None = None,
+    idle: int | None = IDLE_EPOCHS,
+    name: str | None = None,
 ) -> Stream:
     """Use an attribute (a datetime, or an int in any unit) as the event time of the stream; tuples may arrive up to
-    `lateness` after newer ones. Event time advances in steps; by default, their size depends on the windows."""
+    `lateness` after newer ones. Event time advances in steps; by default, their size depends on the windows.
+
+    The event time of several sources is the minimum of theirs. After `idle` epochs without tuples of a source the
+    others no longer wait for it; with None they always do."""
     site = OperatorSite(self.app, "event_time", name)
     self._check_attributes((attribute,), site)
     if self.tuple_type.get(attribute) not in TIME_TYPES:
@@ -66,6 +80,13 @@ def event_time(
                 expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
                 found=repr(value),
             )
+    if idle is not None and (type(idle) is not int or idle < 1):
+        raise GraphError(
+            "event_time: bad idle",
+            where=site.where,
+            expected="a number of epochs, 1 or more, or None",
+            found=repr(idle),
+        )
     for given in (lateness or None, step):
         if given is not None:
             site.check_unit(self, attribute, isinstance(given, dt.timedelta))
@@ -77,8 +98,9 @@ def event_time(
         attribute=attribute,
         lateness=duration(lateness),
         step=0 if step is None else duration(step),
+        idle=idle,
     )
-    return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True)
+    return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True, idle=idle)
 
 
 def punctor(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
-from thalweg.ir.operators import Process
+from thalweg.ir.operators import NO_TIME, Process
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 from thalweg.library.sorting import check_comparable, ranked
@@ -25,7 +25,7 @@ class MeetConfig:
 
 
 class _Meeting(LibraryLogic):
-    config: MeetConfig
+    config: Any
     has_late = False
     users_code = None
     time_lengths = inner_types = ()
@@ -35,6 +35,7 @@ class _Meeting(LibraryLogic):
 
 
 class _Queues(_Meeting):
+    config: MeetConfig
     makes_marks = False
 
     def __init__(self, ports: int) -> None:
@@ -111,28 +112,79 @@ class _Marks(_Meeting):
         return Model("marks of several streams", (AT_MOST_ONE,), (({},) * len(inputs),), (None,) * len(inputs))
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One of several event times that are combined: that of an input port, or of a source or a concurrent split whose
+    tuples reach one `event_time`. `idle`: for how many epochs without a mark the others wait for it."""
+
+    name: int | str
+    idle: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeastTimeConfig:
+    """The origins by (port, origin of the mark)."""
+
+    origins: Mapping[tuple[int, int], Origin]
+
+    def __str__(self) -> str:
+        names = [o.name for o in self.origins.values()]
+        named = [str(name) for name in names if isinstance(name, str)]
+        return f"{MeetConfig(len(names) - len(named))}{' of ' if named else ''}{', '.join(named)}"
+
+
 class LeastTime(_Marks):
-    """The event time of several streams together: the minimum."""
+    """The event time of several origins together: the minimum, over those that are not idle.
+
+    An origin is idle if its last mark, or else the first mark of any, came more than `idle` epochs ago. Every origin
+    that has tuples in an epoch sends a mark at the first of them, and only then, or when its time advances, does this
+    operator's state change: so it does not depend on how tuples are cut into frames.
+    """
+
+    config: LeastTimeConfig
+    version = 2  # since version 2, it knows when origins were heard
 
     def __init__(self) -> None:
-        self.times: dict[int, int] = {}
+        self.times: dict[int | str, int] = {}
+        self.heard: dict[int | str, int] = {}  # the epoch of the last mark
+        self.since: int | None = None  # the epoch of the first mark of any origin
         self.told: int | None = None
+        self.told_in: int | None = None  # the epoch of the last mark that was emitted
+
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        return attributes | {"heard": {}, "since": None, "told_in": None}
 
     def settings(self) -> str:
         return f"least time {self.config}"
 
     def process(self, t: Any, port: int) -> None:
-        if port in self.times and t.time <= self.times[port]:
-            return
-        self.times[port] = t.time
-        least = min(self.times.values())
-        if len(self.times) == self.config.ports and (self.told is None or least > self.told):
-            self.told = least
-            self.submit({"time": least})
+        epoch = self.now
+        assert epoch is not None
+        origin = self.config.origins.get((port, getattr(t, "origin", 0)))
+        if origin is None:
+            return  # emitted at the end of the input, when no origin has more tuples
+        self.heard[origin.name] = epoch
+        self.since = epoch if self.since is None else self.since
+        if t.time != NO_TIME:
+            self.times[origin.name] = max(t.time, self.times.get(origin.name, t.time))
+        before = self.told
+        waited = [o.name for o in self.config.origins.values() if not self._is_idle(o, epoch)]
+        if all(name in self.times for name in waited):
+            least = min(self.times[name] for name in waited)
+            self.told = least if before is None else max(before, least)
+        if self.told != before or self.told_in != epoch:
+            self.told_in = epoch
+            self.submit({"time": NO_TIME if self.told is None else self.told})
+
+    def _is_idle(self, origin: Origin, epoch: int) -> bool:
+        assert self.since is not None
+        return origin.idle is not None and epoch - self.heard.get(origin.name, self.since) > origin.idle
 
 
 class EveryPunctuation(_Marks):
     """The punctuation of several streams together: the n-th arrives when the n-th of each stream has arrived."""
+
+    config: MeetConfig
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}

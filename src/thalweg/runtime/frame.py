@@ -58,6 +58,11 @@ class Frame:
     def with_sub(self, sub: Sub) -> Frame:
         return Frame(self.position, (*self.subs, sub), self.columns)
 
+    def sub(self, index: int) -> npt.NDArray[np.int64]:
+        """A sub-position of each tuple."""
+        sub = self.subs[index]
+        return np.full(len(self), sub, np.int64) if isinstance(sub, int) else sub
+
     def padded(self, width: int) -> Frame:
         """The frame with as many sub-positions as the streams that it is merged with."""
         missing = width - len(self.subs)

@@ -198,8 +198,14 @@ class FrameOperators(AggregateOperators):
         if frame is None:
             return [None, None]
         times = marks.time_values(frame.columns[operator.attribute])
-        at, values = marks.steps(times, operator.lateness, operator.step)
-        made = frame.with_columns({}).take(at).with_columns({"time": values}).with_sub(0)
+        if operator.by_origin:
+            origins = frame.sub(0)
+            at, values = marks.steps_of_origins(times, origins, operator.lateness, operator.step)
+            columns: Columns = {"time": values, "origin": origins[at]}
+        else:
+            at, values = marks.steps(times, operator.lateness, operator.step)
+            columns = {"time": values}
+        made = frame.with_columns({}).take(at).with_columns(columns).with_sub(0)
         return [frame.select(lives[0]).with_sub(1), some(made.select(lives[1]))]
 
     def punctor(

@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
-from thalweg.ir.operators import Process, rank_width
+from thalweg.ir.operators import NO_TIME, Process, rank_width
 from thalweg.ir.types import INT64_MIN, TupleType
 from thalweg.ir.user_tuples import unpack
 from thalweg.runtime.columns import Array
@@ -59,7 +59,9 @@ class ProcessRun:
         self.state, self.lone = state, lone
         self.failures: list[FailedEvent] = []
         self.skipped = 0
-        self.now: int | None = None if state is None else state.times().get(operator.name)
+        self.now: int | None = None
+        if state is not None:
+            self.now = state.epoch if operator.makes_marks else state.times().get(operator.name)
         self.table = None if state is None or operator.by is None else state.tables[operator.name]
         self.emitted = [_Emitted() for _ in operator.outputs]
         self.no_rank = (0,) * rank_width(operator)
@@ -139,8 +141,9 @@ class ProcessRun:
                 if key == last_mark:
                     continue  # the same mark, from another channel
                 last_mark = key
-                if operator.timed and self.now is not None and time <= self.now:
-                    continue  # event time does not go back
+                if operator.timed and time <= (NO_TIME if self.now is None else self.now):
+                    self._not_advanced(number)
+                    continue
                 if acts_on_marks(operator.logic) and not self._everyone(number, time):
                     return False
                 self._passed(number, time)
@@ -199,13 +202,25 @@ class ProcessRun:
         return True
 
     def _shown_now(self, time: int | None) -> int | None:
-        """What `self.now` is for a time that has passed: a punctuation has none."""
-        return time if self.operator.timed else None
+        """What `self.now` is for a time that has passed (or for an epoch, where marks are made): a punctuation has none."""
+        return time if self.operator.timed or self.operator.makes_marks else None
+
+    def _not_advanced(self, number: int) -> None:
+        """Event time does not go back. The first mark of an epoch is forwarded all the same: it shows that the stream
+        is not idle."""
+        assert self.state is not None
+        if self.operator.name not in self.state.marked:
+            self._forward(number, NO_TIME if self.now is None else self.now)
 
     def _passed(self, number: int, time: int) -> None:
         """All keys have acted: store the event time and forward the mark."""
         assert self.state is not None
         self.now = self.state.times()[self.operator.name] = time
+        self._forward(number, time)
+
+    def _forward(self, number: int, time: int) -> None:
+        assert self.state is not None
+        self.state.marked.add(self.operator.name)
         port = self.operator.mark_output
         assert port is not None
         out = self.emitted[port]

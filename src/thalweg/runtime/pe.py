@@ -1,7 +1,7 @@
 """A running PE: the generated code of one program, for one channel, in one worker. The same in every engine.
 
     pe = PE(program, channel, resources)      lives as long as its worker serves the program and the channel
-    state = pe.open_state(store)              of one epoch
+    state = pe.open_state(store, epoch)       of one epoch
     output = pe.run(Turn(frames, state))      one pass of frames through all segments
 
 A PE holds nothing that belongs to a frame or an epoch: that is in the turn, so segments can run several turns at a
@@ -35,9 +35,9 @@ class PE(FrameOperators):
         self.segments = self._code.segments
         self._tables = TableMaker(program, resources)
 
-    def open_state(self, store: BucketStore) -> State:
+    def open_state(self, store: BucketStore, epoch: int) -> State:
         """The state of one epoch, read from the store as keys appear."""
-        return State(store, self.program.buckets, self._tables.make())
+        return State(store, self.program.buckets, self._tables.make(), epoch)
 
     def run(self, turn: Turn, stack: Stack | None = None) -> Output:
         """Run all segments in sequence. With a stack: in their form with brackets."""

@@ -134,8 +134,9 @@ class State:
     operator's table changes only while the operator runs, and operators in different segments do not share a table.
     """
 
-    def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Stored]) -> None:
-        self.store, self.buckets, self.tables = store, buckets, tables
+    def __init__(self, store: BucketStore, buckets: int, tables: Mapping[str, Stored], epoch: int = 0) -> None:
+        self.store, self.buckets, self.tables, self.epoch = store, buckets, tables, epoch
+        self.marked: set[str] = set()  # operators that have forwarded a mark in this epoch
         self.dirty: set[int] = set()
         self._loaded: dict[str, set[int]] = {name: set() for name in tables}
         self._parts: dict[int, dict[str, memoryview]] = {}  # of the buckets that were read, as they are stored

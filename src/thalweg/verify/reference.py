@@ -21,6 +21,7 @@ from thalweg.ir.operators import (
     DEAD_LETTER,
     OPERATORS,
     Aggregate,
+    Entry,
     Feedback,
     Join,
     MapBatches,
@@ -61,11 +62,13 @@ class Reference(StatefulOperators):
         for epoch in until_nothing_is_fed(log, lambda: any(self.fed.values())):
             self.open, self.counting = {name: [] for name in self.answer}, Counts()
             self.last_key = {}
+            self.epoch = epoch.number
+            self.forwarded = set()
             self._feed(epoch.base)
             for piece in epoch.pieces():
-                reader = inputs[piece.chunk.source]
-                for position, port, row in tuples_in_order(reader, piece):
-                    self._deliver(StreamRef(piece.chunk.source, port), row, (position,))
+                source, split = piece.chunk.source, piece.chunk.split
+                for position, port, row in tuples_in_order(inputs[source], piece):
+                    self._deliver(StreamRef(source, port), row, (position, *self._origin(source, split)))
             if epoch.final:
                 self._end(epoch.base)
             for name, emitted in self.open.items():
@@ -79,8 +82,14 @@ class Reference(StatefulOperators):
         position = base - sum(map(len, fed.values()))
         for name, came_back in fed.items():
             for row in came_back:
-                self._deliver(StreamRef(name), row, (position,))
+                self._deliver(StreamRef(name), row, (position, *self._origin(name, 0)))
                 position += 1
+
+    def _origin(self, name: str, split: int) -> tuple[int, ...]:
+        """Where event times depend on where a tuple comes from, its order key has the number of that place."""
+        entry = self.graph.by_name[name]
+        assert isinstance(entry, Entry)
+        return (entry.origin + (split if entry.origins > 1 else 0),) if entry.origin else ()
 
     def _end(self, base: int) -> None:
         """Deliver the output at the end of the input, operator by operator, each at a position of its own."""

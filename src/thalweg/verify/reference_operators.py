@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
+from thalweg.ir.operators import NO_TIME
 from thalweg.ir.times import to_time
 from thalweg.ir.values import carried
 from thalweg.verify.reference_order import check_order, check_pair, comes_before, in_order
@@ -220,16 +221,36 @@ class Marks(Logic):
         self.emitted: list[int] = []
 
 
-class LeastTime(Marks):
-    """The event time of several streams is the least of their event times, once each has one; it never goes back."""
+class LeastTime(Logic):
+    """The event time of several origins is the least of their event times, once each has one; it never goes back.
+
+    `origins`: for how many epochs each is waited for, by its port and its number in the marks. All that came is kept.
+    """
+
+    def __init__(self, origins: Mapping[tuple[int, int], int | None]) -> None:
+        self.origins = origins
+        self.came: list[tuple[tuple[int, int], int, int]] = []  # origin, epoch, time
+        self.emitted: list[tuple[int, int]] = []  # epoch, time
 
     def process(self, t: Any, port: int) -> None:
-        self.came[port].append(t.time)
-        if all(self.came):
-            least = min(max(times) for times in self.came)
-            if least > max(self.emitted, default=least - 1):
-                self.emitted.append(least)
-                self.submit({"time": least})
+        origin, epoch = (port, getattr(t, "origin", 0)), self.now or 0
+        if origin not in self.origins:
+            return
+        self.came.append((origin, epoch, t.time))
+        times = [max(self._times(o), default=NO_TIME) for o in self.origins if not self._is_idle(o, epoch)]
+        least = max([min(times), *(time for _, time in self.emitted)])
+        if (epoch, least) not in self.emitted:
+            self.emitted.append((epoch, least))
+            self.submit({"time": least})
+
+    def _times(self, origin: tuple[int, int]) -> list[int]:
+        return [time for o, _, time in self.came if o == origin]
+
+    def _is_idle(self, origin: tuple[int, int], epoch: int) -> bool:
+        """Whether more epochs have passed since its last mark; or, if there was none, since the first of all."""
+        last = max((e for o, e, _ in self.came if o == origin), default=self.came[0][1])
+        idle = self.origins[origin]
+        return idle is not None and epoch - last > idle
 
 
 class EveryPunctuation(Marks):

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg.ir.operators import (
     MARK,
+    ORIGIN_MARK,
     EventTime,
     Filter,
     FlatMap,
@@ -75,7 +76,9 @@ def _pace(operator: Pace, row: Any, key: OrderKey) -> Emitted:
 def _event_time(operator: EventTime, row: Any, key: OrderKey) -> Emitted:
     time = to_time(getattr(row, operator.attribute))
     passed = max(time, _BEGINNING) - operator.lateness
-    return [(1, make_mark(passed - passed % operator.step), (*key, 0)), (0, row, (*key, 1))]
+    reached = passed - passed % operator.step
+    mark = row_maker(ORIGIN_MARK, ORIGIN_MARK.names)(reached, key[1]) if operator.by_origin else make_mark(reached)
+    return [(1, mark, (*key, 0)), (0, row, (*key, 1))]
 
 
 def _punctor(operator: Punctor, row: Any, key: OrderKey) -> Emitted:

@@ -9,7 +9,7 @@ from typing import Any
 from thalweg.analysis.order_keys import order_layout
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Submitted, acts_on_marks
-from thalweg.ir.operators import Aggregate, Join, Operator, Process, rank_width
+from thalweg.ir.operators import NO_TIME, Aggregate, Join, Operator, Process, rank_width
 from thalweg.ir.user_tuples import row_maker, unpack
 from thalweg.ir.values import carried
 from thalweg.verify.reference_definitions import check_definition, new_object, new_window
@@ -30,6 +30,8 @@ class StatefulOperators(ABC):
             check_definition(process)
         self.lone = {o.name: new_object(o) for o in processes if o.by is None}
         self.now: dict[str, int] = {}  # the event time at each operator that receives marks
+        self.epoch = 0
+        self.forwarded: set[str] = set()  # the operators that have forwarded a mark in this epoch
 
     @abstractmethod
     def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
@@ -110,21 +112,30 @@ class StatefulOperators(ABC):
             logic, _ = table[found]
         submitted: list[Submitted] = []
         logic._submitted = submitted
-        logic.now = self.now.get(operator.name) if operator.timed else None
+        if operator.makes_marks:
+            logic.now = self.epoch
+        else:
+            logic.now = self.now.get(operator.name) if operator.timed else None
         logic.process(row, port)
         results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
         return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
 
     def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
-        if operator.timed and time <= self.now.get(operator.name, time - 1):
-            return []  # event time never decreases
-        emitted = self._all_keys(operator, key, time) if acts_on_marks(operator.logic) else []
-        self.now[operator.name] = time
+        emitted: Emitted = []
+        if operator.timed and time <= self.now.get(operator.name, NO_TIME):
+            # Event time never decreases; but the first mark of an epoch shows that the stream is not idle.
+            if operator.name in self.forwarded:
+                return []
+        else:
+            emitted = self._all_keys(operator, key, time) if acts_on_marks(operator.logic) else []
+            self.now[operator.name] = time
+        self.forwarded.add(operator.name)
         assert operator.mark_output is not None
         width = rank_width(operator)
         last = (LAST_RANK, *(0,) * (width - 1)) if width else ()
-        return [*emitted, (operator.mark_output, make_mark(time), (*key, *last, 0))]
+        mark = make_mark(self.now.get(operator.name, NO_TIME))
+        return [*emitted, (operator.mark_output, mark, (*key, *last, 0))]
 
     def _all_keys(self, operator: Process, key: OrderKey, time: int | None) -> Emitted:
         """The output of all keys at a mark, or at the end (no time), in the order of the keys."""

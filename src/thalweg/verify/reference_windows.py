@@ -212,14 +212,15 @@ class PunctuatedReference(ReferenceWindow):
 class EventTimeReference(ReferenceWindow):
     """A window is closed by the first mark that reaches its end; tuples for which all windows are closed are late."""
 
-    def __init__(self, gives: Fields | Function, size: int, step: int, on: str) -> None:
+    def __init__(self, gives: Fields | Function, size: int, step: int, on: str, of_ends: bool) -> None:
         super().__init__(gives)
         self.size, self.step, self.on = size, step, on
+        self.before = 1 if of_ends else 0  # the last instant of a window is before its end
         self.panes: dict[int, Run] = {}  # by their start
         self.passed = -math.inf  # windows that end here or before are closed
 
     def process(self, t: Any, port: int) -> None:
-        at = to_time(getattr(t, self.on))
+        at = to_time(getattr(t, self.on)) - self.before
         row = self.taken(t)
         self.passed = -math.inf if self.now is None else self.now
         if max(self._ends(at)) <= self.passed:

@@ -11,6 +11,7 @@ from thalweg.engine.inputs.beacon_reader import BeaconError
 from thalweg.engine.inputs.readers import InputReader, read_piece
 from thalweg.engine.storage.log import Piece
 from thalweg.errors import TupleError, redacted
+from thalweg.ir.operators import Feedback, Source
 from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.pe import PE
@@ -53,20 +54,28 @@ def run_source_pe(
     try:
         for piece in pieces:
             source = piece.chunk.source
+            operator = pe.program.operators[source]
+            assert isinstance(operator, Source)
+            origin = operator.origin_of(piece.chunk.split)
             read = iter(read_piece(readers[source], piece, pe.program.frame_rows))
             while True:
                 with spent.working():
                     if (found := next(read, None)) is None:
                         break
-                    turn = Turn({} if found.tuples is None else {source: found.tuples})
+                    turn = Turn({} if found.tuples is None else {source: _from_origin(found.tuples, origin)})
                     if found.letters is not None:
-                        turn.put_letters(source, found.letters)
+                        turn.put_letters(source, _from_origin(found.letters, origin))
                     pe.run(turn)
                 yield from sent(turn.output, pe.channel, passed)
                 if found.left_out:
                     passed.counts.skip(source, found.left_out)
     except BeaconError as error:
         passed.failures.append(error.failure)
+
+
+def _from_origin(frame: Frame, origin: int) -> Frame:
+    """Tuples have the number of their origin in their order keys if event time depends on it."""
+    return frame.with_sub(origin) if origin else frame
 
 
 def run_fed(pe: PE, fed: Mapping[str, Frame], base: int, passed: Passed) -> Iterator[Parcel]:
@@ -76,7 +85,10 @@ def run_fed(pe: PE, fed: Mapping[str, Frame], base: int, passed: Passed) -> Iter
         before += len(frame)
         with passed.counts.of_pe(pe.program.id).working():
             positions = np.arange(base - before, base - before + len(frame))
-            output = pe.run(Turn({name: Frame(positions, (), frame.columns)}))
+            operator = pe.program.operators[name]
+            assert isinstance(operator, Feedback)
+            came_back = _from_origin(Frame(positions, (), frame.columns), operator.origin)
+            output = pe.run(Turn({name: came_back}))
         yield from sent(output, pe.channel, passed)
 
 
@@ -94,10 +106,10 @@ def run_stateless_pe(pe: PE, parcels: Iterable[Parcel], passed: Passed) -> Itera
 
 
 def run_stateful_pe(
-    pe: PE, parcels: Iterable[Parcel], store: BucketStore, passed: Passed, end: int | None = None
+    pe: PE, parcels: Iterable[Parcel], store: BucketStore, passed: Passed, epoch: int, end: int | None = None
 ) -> Iterator[Parcel]:
     """Run the PE with state after an exchange over all parcels of its channel in one epoch, merged by their order keys.
-    `end`: in the final epoch, the position of the end of the input."""
+    `epoch`: its number; `end`: in the final epoch, the position of the end of the input."""
     program = pe.program
     arrived: dict[int, list[Frame]] = {}
     spent = passed.counts.of_pe(program.id)
@@ -111,7 +123,7 @@ def run_stateful_pe(
     with spent.working():
         merged = {wire: frame for wire, frames in arrived.items() if (frame := merge(frames)) is not None}
         if merged or end is not None:
-            state = pe.open_state(store)
+            state = pe.open_state(store, epoch)
             outputs = pe.run_merged(merged, state, end)
             state.commit()
     for output in outputs:

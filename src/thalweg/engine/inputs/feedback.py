@@ -7,6 +7,7 @@ together with the sinks, before it is committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
@@ -73,6 +74,6 @@ def until_nothing_is_fed(log: Iterable[Epoch], pending: Callable[[], bool]) -> I
         while epoch.final and pending():
             if rounds == _ROUNDS:
                 raise PlanError(f"a loop does not terminate: {_ROUNDS} consecutive epochs fed tuples back")
+            yield Epoch(epoch.number + rounds, (), base=epoch.base)
             rounds += 1
-            yield Epoch(epoch.number, (), base=epoch.base)
-        yield epoch
+        yield replace(epoch, number=epoch.number + rounds)

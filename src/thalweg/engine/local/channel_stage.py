@@ -31,11 +31,12 @@ class StageRun:
         merger: WiresMerger,
         committed: Buckets,
         passed: Passed,
+        epoch: int,
         end: int | None,
         at_work: AtWork,
     ) -> None:
         self.first, *self.others = pes
-        self.merger, self.passed, self.end = merger, passed, end
+        self.merger, self.passed, self.epoch, self.end = merger, passed, epoch, end
         self.store = EpochBuckets(committed)
         self.at_work = at_work
         self.state: State | None = None  # opened when there are tuples to process
@@ -67,7 +68,7 @@ class StageRun:
         self.at_work(pe.program)
         with self.passed.counts.of_pe(pe.program.id).working():
             if self.state is None:
-                self.state = pe.open_state(self.store)
+                self.state = pe.open_state(self.store, self.epoch)
             if consumed or self.end is not None:
                 outputs = pe.run_merged(consumed, self.state, self.end)
             if is_end:

@@ -52,7 +52,7 @@ class LocalEngine:
         stores: dict[tuple[int, int], EpochBuckets] = {}
         parcels = self._source_stage(epoch, passed, fed or {})
         for stage in range(1, len(self.programs)):
-            parcels = self._stage(stage, parcels, stores, passed, epoch.base if epoch.final else None)
+            parcels = self._stage(stage, parcels, stores, passed, epoch)
         if (failure := first_failure(passed.failures)) is not None:
             raise failure
         for place, store in stores.items():
@@ -95,14 +95,15 @@ class LocalEngine:
         parcels: list[Parcel],
         stores: dict[tuple[int, int], EpochBuckets],
         passed: Passed,
-        end: int | None,
+        epoch: Epoch,
     ) -> list[Parcel]:
+        end = epoch.base if epoch.final else None
         first, *others = self.programs[stage]
         result: list[Parcel] = []
         for channel in range(self.plan.channels):
             store = stores[stage, channel] = EpochBuckets(self.state.get((stage, channel), {}))
             mine = [p for p in parcels if p.channel == channel]
-            sent = run_stateful_pe(self.pes.of(first, channel), mine, store, passed, end)
+            sent = run_stateful_pe(self.pes.of(first, channel), mine, store, passed, epoch.number, end)
             for program in others:
                 sent = run_stateless_pe(self.pes.of(program, channel), sent, passed)
             result += sent

@@ -108,6 +108,7 @@ class _EpochRun:
                 WiresMerger(job.channels, begun.first - 1),
                 worker.state.get(stage, {}),
                 self.passed,
+                begun.epoch.number,
                 end,
                 worker.at_work,
             )

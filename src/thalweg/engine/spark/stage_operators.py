@@ -64,16 +64,17 @@ class StatefulPE(StatefulProcessor):
         spent = self.buckets.spent = passed.counts.of_pe(self.program.id)
         control: list[Row] = []
         parcels: list[Parcel] = []
-        end: int | None = None
+        epoch, end = 0, None
         for frames in spent.arriving(rows):
             for stream, content in zip(frames["stream"], frames["frame"], strict=True):
                 if stream < 0:
                     control.append((label, int(stream), bytes(content)))
-                    if stream == PULSE and (pulse := EpochPulse.read(content)).final:
-                        end = pulse.base
+                    if stream == PULSE:
+                        pulse = EpochPulse.read(content)
+                        epoch, end = pulse.epoch, pulse.base if pulse.final else None
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
-        ran = run_stateful_pe(pes.of(self.program, channel), parcels, self.buckets, passed, end)
+        ran = run_stateful_pe(pes.of(self.program, channel), parcels, self.buckets, passed, epoch, end)
         try:
             with self.notes.note(self.program) as note:
                 sent = list(note.running(parcel_rows(ran, self.labels, spent)))

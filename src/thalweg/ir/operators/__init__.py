@@ -4,7 +4,9 @@ from thalweg.ir.operators.base import (
     BAD_RECORD,
     DEAD_LETTER,
     MARK,
+    NO_TIME,
     OPERATORS,
+    ORIGIN_MARK,
     POLICIES,
     Calling,
     Function,
@@ -17,16 +19,19 @@ from thalweg.ir.operators.keyed import Aggregate, Join
 from thalweg.ir.operators.marks import EventTime, Punctor
 from thalweg.ir.operators.per_tuple import Filter, FlatMap, Map, MapBatches, Pace, RandomSplit, Split, Union
 from thalweg.ir.operators.process import Process
-from thalweg.ir.operators.sources_sinks import Feedback, Sink, Source
+from thalweg.ir.operators.sources_sinks import Entry, Feedback, Sink, Source
 
 __all__ = [
     "BAD_RECORD",
     "DEAD_LETTER",
     "MARK",
+    "NO_TIME",
     "OPERATORS",
+    "ORIGIN_MARK",
     "POLICIES",
     "Aggregate",
     "Calling",
+    "Entry",
     "EventTime",
     "Feedback",
     "Filter",

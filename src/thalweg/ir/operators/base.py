@@ -13,11 +13,13 @@ from thalweg.errors import Where
 from thalweg.ir.completeness import check_pieces
 from thalweg.ir.expr import Expr, Record, reads, text
 from thalweg.ir.operator_model import Model
-from thalweg.ir.types import INT, STR, TupleType
+from thalweg.ir.types import INT, INT64_MIN, STR, TupleType
 from thalweg.ir.user_code import UserCode, UserFunction
 
 # Punctuation and event time are separate streams next to the tuples: sent to all channels, and once after a merge.
 MARK = TupleType("Mark", (("time", INT),))
+ORIGIN_MARK = TupleType("OriginMark", (("time", INT), ("origin", INT)))  # the event time of one origin of a stream
+NO_TIME = INT64_MIN  # in a mark: its stream has tuples, but no event time yet
 DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tuple", STR)))
 # An invalid row of a file: `tuple` is its text, `row` its number in the file.
 BAD_RECORD = TupleType("BadRecord", (*DEAD_LETTER.attributes, ("path", STR), ("row", INT)))

@@ -18,12 +18,17 @@ class EventTime(Stateless):
     """Emits a mark before each tuple whose time advances the event time to a new step.
 
     The event time at a tuple is the greatest time so far minus `lateness`, rounded down to a step. A frame knows only
-    its own greatest time, so its marks may be older than those of earlier frames; operators ignore such marks.
+    its own greatest time, so its marks may be older than those of earlier frames; operators ignore such marks. The
+    first tuple of a frame always has a mark, so that there is one in each epoch that has tuples.
+
+    With `by_origin` there is an event time for each origin: a source, or one of its concurrent splits.
     """
 
     attribute: str
     lateness: int
     step: int
+    idle: int | None  # for how many epochs the others wait for an origin without tuples; None: until the end
+    by_origin: bool = False
 
     counts_emissions: ClassVar[bool] = True
     mark_output = 1

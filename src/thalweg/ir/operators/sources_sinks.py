@@ -22,6 +22,17 @@ class Entry(Stateless):
     mark_output = None
     users_code = None  # a source may call a function, but more than the function defines the source
 
+    origin: int = 0  # if event time depends on where tuples come from: the number of its first origin, in order keys
+
+    @property
+    def origins(self) -> int:
+        """How many parts of it advance concurrently."""
+        return 1
+
+    @property
+    def sub_positions(self) -> int:
+        return 1 if self.origin else 0
+
     def model(self, inputs: tuple[TupleType, ...]) -> Model | None:
         return Model("it has no input", (MANY,), ((),), (), can_fail=False)
 
@@ -33,6 +44,14 @@ class Entry(Stateless):
 class Source(Entry):
     endpoint: SourceEndpoint
     partition_by: tuple[str, ...] = ()  # tuples that differ in these attributes come from different partitions
+
+    @property
+    def origins(self) -> int:
+        return self.endpoint.concurrent_splits
+
+    def origin_of(self, split: int) -> int:
+        """The number of a split's origin; 0 if it does not matter."""
+        return self.origin and self.origin + (split if self.origins > 1 else 0)
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         function = self.endpoint.numbered

@@ -54,7 +54,7 @@ class EventTimeAggregate(WindowAggregate):
         return time // window.step * window.step + window.size
 
     def process(self, t: Any, port: int) -> None:
-        at = to_time(getattr(t, self.config.window.on))
+        at = self.config.window.time_of(t)
         taken = self.taken(t)
         if self.now is not None and self._last_end(at) <= self.now:
             self.submit(t, 1)
@@ -109,15 +109,23 @@ class TimeWindow(Window):
     step: int
     on: str
     clock: bool = field(default=False, compare=False, repr=False)  # sizes were given as timedeltas
+    of_ends: bool = False  # the times are ends of other windows, which do not include them
 
     distance = None
+
+    def time_of(self, t: Any) -> int:
+        """The time that determines the windows of a tuple. That of a window's result is the window's last instant, so
+        a minute that ends with the hour belongs to the hour."""
+        time = to_time(getattr(t, self.on))
+        return time - 1 if self.of_ends else time
 
     @property
     def reads(self) -> tuple[str, ...]:
         return (*self.by, self.on)
 
     def _text(self, kind: str) -> str:
-        return f"{kind}(event time {self.size} every {self.step} on {self.on}){self.by_text}"
+        on = f"the end {self.on}" if self.of_ends else self.on
+        return f"{kind}(event time {self.size} every {self.step} on {on}){self.by_text}"
 
 
 @dataclass(frozen=True, slots=True)
