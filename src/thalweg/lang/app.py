@@ -174,7 +174,7 @@ class Stream:
     def _site(self, kind: str, name: str | None) -> OperatorSite:
         return OperatorSite(self.app, kind, name)
 
-    def with_times_of(self, other: Stream) -> Stream:
+    def _with_times_of(self, other: Stream) -> Stream:
         """The stream with the marks and the event time of another one."""
         return replace(
             self, marks=other.marks, time=other.time, at_ends=other.at_ends, timed=other.timed, idle=other.idle

@@ -69,7 +69,7 @@ class OperatorSite:
         self.app._add(operator)
         made = self.app._stream(operator.output, operator.outputs[0])
         if like is not None:
-            made = made.with_times_of(like)
+            made = made._with_times_of(like)
         if operator.dead_port is not None:
             letters = self.app._stream(StreamRef(operator.name, operator.dead_port), operator.outputs[-1])
             made = replace(made, dead_letter_stream=letters)
@@ -191,7 +191,7 @@ class OperatorSite:
         if marks is not None:
             mark_stream = StreamRef(self.name, len(outputs))
             like = replace(streams[0], marks=mark_stream, timed=timed, idle=longest(streams))
-            made = [s.with_times_of(like) for s in made]
+            made = [s._with_times_of(like) for s in made]
         return made
 
     def windowed(

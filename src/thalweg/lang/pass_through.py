@@ -43,7 +43,7 @@ def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
     like = replace(self, marks=marks, timed=timed, idle=longest([self, *others]))
     if not timed or len({(s.time, s.at_ends) for s in (self, *others)}) > 1:
         like = replace(like, time="", at_ends=False)
-    return made.with_times_of(like)
+    return made._with_times_of(like)
 
 
 IDLE_EPOCHS = 10
