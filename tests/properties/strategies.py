@@ -358,14 +358,14 @@ def input_files(draw: DrawFn, *, failing: bool = False) -> Files:
 def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, ...]:
     """A recipe. Every stream carries `Base` tuples, so any node can follow any other."""
     made = [Node("source")]
-    copies = [1]  # per stream
+    copies, roots = [1], [0]  # per stream; the streams of sources
     second = draw(st.integers(1, MAX_NODES)) if sources == 2 else -1
     for number in range(1, draw(st.integers(1, MAX_NODES)) + 1):
-        if number == second:
-            made.append(Node("source"))
-            copies.append(1)
-            continue
         pattern = draw(st.integers(0, 7))
+        if sources == 2 and len(roots) == 1 and (number == second or pattern == 7):
+            made.append(Node("source"))
+            roots.append(len(copies))
+            copies.append(1)
         if pattern > 4:
             match pattern:
                 case 5:
@@ -373,7 +373,7 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
                 case 6:
                     more, streams = _maps_and_filters(draw, copies, failing)
                 case _:
-                    more, streams = _chained_times(draw, copies)
+                    more, streams = _chained_times(draw, copies, roots[-1])
             made += more
             copies += streams
             continue
@@ -381,7 +381,7 @@ def nodes(draw: DrawFn, *, sources: int, failing: bool = False) -> tuple[Node, .
         node, streams = found or _node(draw, copies, failing)
         made.append(node)
         copies += streams
-    if sources == 2 and sum(n.kind == "source" for n in made) == 1:
+    if sources == 2 and len(roots) == 1:
         made.append(Node("source"))
         copies.append(1)
         made.append(Node("union", (0, len(copies) - 1)))
@@ -476,24 +476,30 @@ def _same_key_again(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[i
     return made, [copies[source], carried, carried]
 
 
-def _chained_times(draw: DrawFn, copies: list[int]) -> tuple[list[Node], list[int]]:
+def _chained_times(draw: DrawFn, copies: list[int], other: int) -> tuple[list[Node], list[int]]:
     """Event time after or before a union of two streams, with a map between; then a window by time, and one more over
-    its results. A stream that has no tuples in some epochs is soon idle."""
-    one, other, first = _stream(draw, copies), draw(st.integers(0, len(copies) - 1)), len(copies)
-    together = copies[one] + copies[other]
+    its results. One of the streams passes few tuples, so that it is idle at times, or has a loop."""
+    one, first = _stream(draw, copies), len(copies)
+    looped = draw(st.integers(0, 4)) == 0
+    own = copies[one] * (derived.FACTOR["loop"] if looped else 1)
+    together = own + copies[other]
     if together > MAX_COPIES:
         return [Node("event_time", (one,), (1, 1))], [copies[one]]
+    if looped:
+        made = [Node("loop", (one,), ((), False))]
+    else:
+        made = [Node("filter", (one,), (draw(st.sampled_from(("always", "modulo", "text_is_const", "text_is_text"))),))]
     times = [(draw(st.integers(0, 2)), draw(st.sampled_from(derived.IDLE))) for _ in range(2)]
     if draw(st.booleans()):
         between = draw(st.sampled_from(("copy", "swap", "int_arithmetic")))
-        made = [Node("union", (one, other)), Node("map", (first,), (between,))]
-        made.append(Node("event_time", (first + 1,), times[0]))
-        carried = [together] * 3
+        made += [Node("union", (first, other)), Node("map", (first + 1,), (between,))]
+        made.append(Node("event_time", (first + 2,), times[0]))
+        carried = [own, together, together, together]
     else:
-        made = [Node("event_time", (one,), times[0]), Node("event_time", (other,), times[1])]
-        made.append(Node("union", (first, first + 1)))
-        carried = [copies[one], copies[other], together]
-    source = first + 2
+        made += [Node("event_time", (first,), times[0]), Node("event_time", (other,), times[1])]
+        made.append(Node("union", (first + 1, first + 2)))
+        carried = [own, own, copies[other], together]
+    source = first + 3
     for more in ("end", draw(st.sampled_from(("end", "bounds", "collect")))):
         arguments, _ = derived.draw_arguments(draw, "window", failing=False)
         which = draw(st.sampled_from(("time", "sliding time")))
