@@ -203,7 +203,7 @@ def test_hidden_state_is_refused() -> None:
         check_safety(graph(lambda s: s.map(cached, Out, name="op")))
     text = str(caught.value)
     assert "the map keeps state that no checkpoint holds  (operator op, " in text
-    assert f"{__file__}:{cached.__code__.co_firstlineno + 2}" in text
+    assert f"test_apply_declarations.py:{cached.__code__.co_firstlineno + 2}" in text
     assert "found: it writes CACHE[t.k]" in text
     assert "@tw.declare" in text
 

@@ -202,7 +202,7 @@ class ProcessRun:
         return True
 
     def _shown_now(self, time: int | None) -> int | None:
-        """What `self.now` is for a time that has passed (or for an epoch, where marks are made): a punctuation has none."""
+        """What `self.now` is at a time, or, where marks are made, in an epoch: at a punctuation it is None."""
         return time if self.operator.timed or self.operator.makes_marks else None
 
     def _not_advanced(self, number: int) -> None:
