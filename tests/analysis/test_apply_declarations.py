@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.analysis.shared_stats import Special, Stats, counts
 from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.safety import check_safety
 from thalweg.errors import GraphError, ThalwegWarning
@@ -297,21 +298,6 @@ def test_a_clock_is_a_warning_once() -> None:
 
 
 # What one operator changes and another reads.
-
-
-class Stats:
-    total = 0
-    limit = 3
-
-
-class Special(Stats):
-    pass
-
-
-@tw.declare(state="stateless")
-def counts(t: Any) -> Any:
-    Stats.total += 1
-    return {"k": t.k, "a": t.a}
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ def folds(**fields: agg.AggregateExpr) -> int:
 
 def test_what_always_has_one_value_is_one_fold() -> None:
     function, least = above(0), 3
-    assert folds(a=agg.apply(function, "n", int), b=agg.apply(function, "n", int) + 1) == 1
+    total = agg.apply(function, "n", int)
+    assert folds(a=total, b=total + 1) == 1
     assert folds(a=agg.sum(lambda t: t.n * least), b=agg.sum(lambda t: t.n * 3)) == 1
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.amount import EXPLORE
 from tests.properties.check import Outcome, Prepared
+from tests.properties.looped import VARIANTS
 from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.graph import LogicalGraph
@@ -81,6 +82,7 @@ MUST_BE_SEEN = (
     *(f"source {k}" for k in (*KINDS, "failing_beacon")),
     *("several segments", "brackets", "through bytes", "one row per frame"),
     *("error", "error after a whole epoch", "failed tuple"),
+    *(f"made in a loop: {variant}" for variant in VARIANTS),
 )
 
 
@@ -119,6 +121,7 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
         said = {f.name: getattr(hint, f.name) for f in fields(hint) if f.name != "where"}
         seen.update(f"hint {name}" for name, value in said.items() if value)
     seen[f"rules {prepared.case.choice.rules}"] += 1
+    seen.update(f"made in a loop: {node.arguments[0]}" for node in prepared.case.nodes if node.kind == "looped")
     routed = [(graph.by_name[name], port, wire.route) for (name, port), wire in layout(plan).wire_of.items()]
     planned = [] if plan.channels == 1 else plan.graph.operators
     facts = {

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import thalweg as tw
-from tests.properties import control, derived, folds
+from tests.properties import control, derived, folds, looped
 from tests.properties import functions as pool
 from tests.properties.functions import Base
 from thalweg import agg, window
@@ -289,6 +289,8 @@ class _Builder:
                 return [inputs[0].aggregate(kernel_window(size, slide, by), name=name, **chosen)]
             case "join", (kind, aggregated):
                 return [self._join(name, pool.JOINS[kind], aggregated, *inputs)]
+            case "looped", (variant, limits):
+                return looped.build(name, variant, limits, inputs[0])
             case "sink", ():
                 inputs[0].sink(tw.collect(), name=name)
                 return []
@@ -406,7 +408,7 @@ def _derived(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list
 
 _KINDS = (
     *("map", "filter", "flat_map", "split", "union", "union"),
-    *("aggregate", "aggregate", "aggregate", "join", "join", "sink"),
+    *("aggregate", "aggregate", "aggregate", "join", "join", "sink", "looped"),
 )
 
 
@@ -432,6 +434,9 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
             right, aggregated = _stream(draw, copies), draw(st.booleans())
             name = draw(st.sampled_from(tuple(pool.JOINS)))
             return Node(kind, (source, right), (name, aggregated and name.startswith("by_k"))), [copies[source]]
+        case "looped":
+            variant, limits = draw(st.sampled_from(looped.VARIANTS)), draw(st.sampled_from(looped.LIMITS))
+            return Node(kind, (source,), (variant, limits)), [copies[source]] * len(limits)
         case "sink":
             return Node(kind, (source,)), []
         case "map":

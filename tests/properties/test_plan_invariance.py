@@ -14,6 +14,7 @@ from tests.amount import CASES, EXPLORE, share
 from tests.properties.check import count_difference, difference, prepared, run_local, run_reference
 from tests.properties.coverage import MUST_BE_SEEN, assert_reached, count_case, seen, watch
 from tests.properties.edits import Edit, edited, edits
+from tests.properties.looped import late_value
 from tests.properties.strategies import Case, Node, PlanChoice, cases
 from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
@@ -76,6 +77,7 @@ def test_the_plan_never_changes_the_answer(case: Case) -> None:
         note(ready.describe())
         assert difference(expected, found, ready.plan.graph) is None
         assert count_difference(ready.graph, expected, found) is None
+        assert late_value(expected.answer) is None
         plan = ready.plan_with_ports
         assert parse_plan(print_plan(plan), plan.graph) == plan
         assert plan_from_json(plan_as_json(plan), plan.graph) == plan

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from thalweg.endpoints.checks import positive, require
 from thalweg.ir.endpoints import ReadAgain, any_tuple_type
 from thalweg.ir.expr import Expr
+from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Source
+from thalweg.ir.user_calls import call_place, user_frame
 
 if TYPE_CHECKING:
     from thalweg.engine.inputs.beacon_reader import BeaconReader, BeaconSplits
@@ -29,7 +31,7 @@ def beacon(
     require(good_count, "beacon: bad count", "0 or more, or None for an endless source", count)
     require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
     require(rate is None or positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
-    return Beacon(function, count, shards, rate)
+    return Beacon(Freezer(call_place(user_frame())).freeze(function), count, shards, rate)
 
 
 def seeded(seed: int | str, index: int) -> random.Random:

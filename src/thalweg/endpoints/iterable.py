@@ -9,6 +9,7 @@ from typing import Any
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError
 from thalweg.ir.endpoints import FedByDriver, FeederTarget, any_tuple_type
+from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Source
 from thalweg.ir.user_calls import call_place, user_frame
 
@@ -25,7 +26,7 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Items:
         )
     good = isinstance(items, Iterable) or callable(items)
     require(good, "iterable: not an iterable", "an iterable, or a function that returns one", items)
-    return Items(items)
+    return Items(list(items) if type(items) is list else Freezer(copies=False).freeze(items))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,3 @@ def declared_of_function(function: Any) -> Declaration | None:
         function = function.func
     declared, code = getattr(function, _ATTRIBUTE, (None, None))
     return declared if getattr(function, "__code__", None) is code else None
-
-
-def keep_declaration(old: Any, new: Any) -> None:
-    """Copy the declaration to a function that was made from another one with the same code."""
-    if hasattr(old, _ATTRIBUTE):
-        setattr(new, _ATTRIBUTE, getattr(old, _ATTRIBUTE))

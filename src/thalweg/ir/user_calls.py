@@ -9,7 +9,7 @@ from types import FrameType
 
 from thalweg.errors import Where
 
-_FRONT_END = ("thalweg.lang", "thalweg.endpoints")
+_FRONT_END = ("thalweg.lang", "thalweg.endpoints", "thalweg.library")
 
 
 @dataclass(frozen=True, slots=True)

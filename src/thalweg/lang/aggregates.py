@@ -8,6 +8,7 @@ from thalweg.errors import GraphError, Where, described
 from thalweg.ir.expr import Attr, Const, Expr, Record
 from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.folds import Fold, fold_name
+from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Function
 from thalweg.ir.types import BOOL, INT64_MAX, INT64_MIN, PYTHON_TYPES, AttributeType, TupleType
@@ -58,8 +59,15 @@ def _same(known: Fold, fold: Fold) -> bool:
 class FoldTable:
     """The distinct folds of one aggregate operator, filled while its output fields are resolved."""
 
-    def __init__(self, input_type: TupleType, where: Where, time_type: AttributeType | None = None) -> None:
+    def __init__(
+        self,
+        input_type: TupleType,
+        where: Where,
+        time_type: AttributeType | None = None,
+        freezer: Freezer | None = None,
+    ) -> None:
         self.input_type, self.where, self.time_type = input_type, where, time_type
+        self.freezer = freezer or Freezer(where)
         self.folds: list[Fold] = []
 
     def resolve(self, aggregate: AggregateExpr) -> Expr:
@@ -101,7 +109,8 @@ class FoldTable:
     def _fold(self, of: FoldTerm) -> Attr:
         function, picked = self._function(of.argument), self._function(of.picked)
         kind, forwards = self._type(of, function, picked), FOLDS[of.kind].forwards
-        fold = Fold(of.kind, function, kind, picked, of.parameter, of.function, forwards)
+        own = None if of.function is None else self.freezer.freeze(of.function)
+        fold = Fold(of.kind, function, kind, picked, of.parameter, own, forwards)
         index = next((i for i, known in enumerate(self.folds) if _same(known, fold)), len(self.folds))
         if index == len(self.folds):
             self.folds.append(fold)
@@ -112,7 +121,7 @@ class FoldTable:
             return None
         if isinstance(argument, str):
             return attribute_function(argument, self.input_type, self.where)
-        return read_function(argument, self.input_type, self.where)
+        return read_function(argument, self.input_type, self.where, self.freezer)
 
     def _type(self, of: FoldTerm, function: Function | None, picked: Function | None) -> AttributeType:
         argument = None if function is None else self._readable(of.kind, function)

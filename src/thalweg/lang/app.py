@@ -10,6 +10,7 @@ from thalweg.endpoints.kafka import Kafka, through
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
 from thalweg.ir.endpoints import Decoding, SourceEndpoint
+from thalweg.ir.frozen_code import complete, send_code_of
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
@@ -42,6 +43,7 @@ class App:
         self.module = str(frame.f_globals.get("__name__", ""))
         self._scope = current_scope()
         self._scope.app_modules.add(self.module)
+        send_code_of(self.module)
         self._operators: list[Operator] = []
         self._by_name: dict[str, Operator] = {}
         self._names = FreeNames()
@@ -139,6 +141,7 @@ class App:
 
     def _finished(self, operators: tuple[Operator, ...], *, open_ends: bool = False) -> LogicalGraph:
         self._scope.check(self.module)
+        complete()
         params = tuple((d.name, d.shown) for d in self._scope.of(self.module))
         here = {operator.name for operator in operators}
         hints = {name: hint for name, hint in self._hints.items() if name in here}

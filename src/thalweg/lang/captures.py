@@ -1,18 +1,17 @@
-"""The syntax of a user function, and the current values of the variables that it captures."""
+"""The syntax of a frozen user function, and the values of the variables that it captures."""
 
 from __future__ import annotations
 
 import ast
-import builtins
 import dataclasses
 import enum
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg.ir.declarations import declared_of_function, keep_declaration
+from thalweg.ir.declarations import declared_of_function
 from thalweg.lang.source_place import function_node
 
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -24,7 +23,7 @@ class Opaque(Exception):
 
 
 class Captured:
-    """A plain function with its syntax and its captured values; collections are copied, so that they do not change."""
+    """A plain function with its syntax and its captured values. It is frozen, so they do not change."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, types.FunctionType):
@@ -38,9 +37,9 @@ class Captured:
         if self.code.co_flags & _VARIADIC:
             raise Opaque("it takes a variable number of arguments")
         self.node = node
-        self.names = {name: _copied(value) for name, value in _outer(function)}
-        self.defaults = tuple(_copied(value) for value in function.__defaults__ or ())
-        self.keyword_defaults = {name: _copied(value) for name, value in (function.__kwdefaults__ or {}).items()}
+        self.names = dict(_outer(function))
+        self.defaults = function.__defaults__ or ()
+        self.keyword_defaults = function.__kwdefaults__ or {}
         self.locals = frozenset((*self.code.co_varnames, *self.code.co_cellvars))
 
     @property
@@ -60,24 +59,6 @@ class Captured:
         if len(self.node.decorator_list) > (declared_of_function(self.function) is not None):
             raise Opaque("it is decorated")  # tw.declare returns the function itself
         return self.node.body
-
-    def frozen(self, helpers: Mapping[types.FunctionType, types.FunctionType]) -> types.FunctionType:
-        """The function with its current captured values: a loop variable may have changed when it is called."""
-        names = {n: _frozen_helper(value, helpers) for n, value in self.names.items()}
-        cells = tuple(types.CellType(names[n]) if n in names else types.CellType() for n in self.code.co_freevars)
-        module = {"__builtins__": builtins, "__name__": self.function.__module__} | names
-        made = types.FunctionType(self.code, module, self.function.__name__, self.defaults or None, cells)
-        made.__kwdefaults__ = self.keyword_defaults or None
-        keep_declaration(self.function, made)
-        return made
-
-
-def _frozen_helper(value: Any, helpers: Mapping[types.FunctionType, types.FunctionType]) -> Any:
-    return helpers.get(value, value) if isinstance(value, types.FunctionType) else value
-
-
-def _copied(value: Any) -> Any:
-    return type(value)(value) if type(value) in (list, set) else value
 
 
 def _outer(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

@@ -137,6 +137,7 @@ def windowed_join(
 ) -> Stream:
     """The general join; `Stream.join` is its public interface."""
     site = stream._site("join", name)
+    where = None if where is None else site.freezer.freeze(where)
     if band is not None:
         if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
             raise GraphError(
@@ -279,10 +280,11 @@ def custom(
     key = _attributes(stream, by, site, "custom") if by else ()
     _check_code(code, site)
     if isinstance(code, Logic):
-        logic = code
+        logic = site.freezer.freeze_operator(code)
     else:
         logic = Code(state)
         logic.config = code
+        logic = site.freezer.freeze_operator(logic)
     output = site.declared(into)
     marks = None if stream.marks is None else stream.marks
     made = site.process(
@@ -315,7 +317,7 @@ def operator(
     marks = site.marks_of(list(streams))
     made = site.process(
         "operator",
-        code,
+        site.freezer.freeze_operator(code),
         list(streams),
         by=key,
         outputs=outputs,
@@ -382,7 +384,7 @@ def _applied(
     check_window(window, word, site.where)
     over = site.window(stream, window)
     output = stream.tuple_type if into is None else site.declared(into)
-    return site.windowed(stream, word, over, apply_logic(over, function), output, on_error)
+    return site.windowed(stream, word, over, apply_logic(over, site.freezer.freeze(function)), output, on_error)
 
 
 def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:

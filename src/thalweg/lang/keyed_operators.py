@@ -37,7 +37,7 @@ def aggregate(
     check_names(fields, site.name, site.where)
     over = site.window(self, window)
     time_type = self.tuple_type.get(over.on) if isinstance(over, TimeWindow) else None
-    table = FoldTable(self.tuple_type, site.where, time_type)
+    table = FoldTable(self.tuple_type, site.where, time_type, site.freezer)
     record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
     output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
     folds = tuple(table.folds)

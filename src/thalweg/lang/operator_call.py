@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.errors import GraphError, Where, did_you_mean
 from thalweg.ir import operators as ops
+from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
 from thalweg.ir.types import DATETIME, TupleType
@@ -47,6 +48,7 @@ class OperatorSite:
         frame = user_frame()
         self.app, self.where = app, call_place(frame)
         self.name = self._own(name) if name is not None else self._derived(kind, assigned_name(frame))
+        self.freezer = Freezer(self.where, self.name)
 
     def _own(self, name: str) -> str:
         taken = self.app._by_name

@@ -113,7 +113,7 @@ def punctor(
 ) -> Stream:
     """The stream with a punctuation after (or before) each tuple for which the predicate is true."""
     site = OperatorSite(self.app, "punctor", name)
-    read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
+    read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
     policy, letters = site.policy(on_error)
     operator = ops.Punctor(
         name=site.name,

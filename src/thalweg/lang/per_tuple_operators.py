@@ -35,7 +35,7 @@ def map(
     """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
     site = OperatorSite(self.app, "map", name)
     policy, letters = site.policy(on_error)
-    read = read_function(function, self.tuple_type, site.where)
+    read = read_function(function, self.tuple_type, site.where, site.freezer)
     output = map_type(read, into, site.name, site.where)
     if isinstance(read.expr, Record):
         read = in_declared_order(read, output, site.where)
@@ -63,7 +63,7 @@ def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name
     """The tuples for which the predicate is true."""
     site = OperatorSite(self.app, "filter", name)
     policy, letters = site.policy(on_error)
-    read = read_function(predicate, self.tuple_type, site.where, as_truth=True)
+    read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
     return site.stream(
         ops.Filter(
             name=site.name,
@@ -83,7 +83,7 @@ def flat_map(
     """Any number of tuples out for each tuple in: the function returns or yields dicts or tuples."""
     site = OperatorSite(self.app, "flat_map", name)
     policy, letters = site.policy(on_error)
-    read = Function(function, site.where, None, "it may return several tuples")
+    read = Function(site.freezer.freeze(function), site.where, None, "it may return several tuples")
     output = declared_type(into, site.where)
     return site.stream(
         ops.FlatMap(
@@ -116,7 +116,7 @@ def map_batches(
     if library == "polars":
         with extra("polars", 'map_batches(…, library="polars")', site.where):
             import polars  # noqa: F401
-    read = Function(function, site.where, None, "it takes entire batches")
+    read = Function(site.freezer.freeze(function), site.where, None, "it takes entire batches")
     operator = ops.MapBatches(
         name=site.name,
         inputs=(self.ref,),
@@ -137,7 +137,7 @@ def split(
     policy, letters = site.policy(on_error)
     if type(ports) is not int or ports < 1:
         raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
-    read = read_function(function, self.tuple_type, site.where)
+    read = read_function(function, self.tuple_type, site.where, site.freezer)
     if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
         raise GraphError(
             "split: the function must return a port",

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import Attr
+from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Function
 from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.lang.captures import Opaque
@@ -14,17 +15,23 @@ from thalweg.lang.reader import FunctionReader
 
 
 def read_function(
-    function: Callable[[Any], Any], input_type: TupleType, where: Where, *, as_truth: bool = False
+    function: Callable[[Any], Any],
+    input_type: TupleType,
+    where: Where,
+    freezer: Freezer | None = None,
+    *,
+    as_truth: bool = False,
 ) -> Function:
-    """The user's function, with its expression if it can be read. `as_truth`: only the truth of its result matters."""
+    """The user's function with the values that it captures now, and its expression if it can be read. `as_truth`: only
+    the truth of its result matters."""
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=repr(function))
+    function = (freezer or Freezer(where)).freeze(function)
     try:
         reader = FunctionReader(function, input_type, as_truth=as_truth, via=where.via)
-        expr = reader.read()
+        return Function(function, where, reader.read())
     except Opaque as reason:
         return Function(function, where, None, str(reason))
-    return Function(reader.frozen(), where, expr)
 
 
 def attribute_function(name: str, input_type: TupleType, where: Where) -> Function:

@@ -30,7 +30,6 @@ class FunctionReader:
     ) -> None:
         self.main, self.input_type, self.as_truth, self.via = Captured(function), input_type, as_truth, via
         self.typed = Typed()
-        self.helpers: dict[types.FunctionType, types.FunctionType] = {}
 
     def read(self) -> Value:
         given: Mapping[str, Any] = self.main.given
@@ -42,9 +41,6 @@ class FunctionReader:
             raise Opaque("it takes more than one tuple")
         scope: Scope = {name: Static(given[name]) for name in others}
         return _Call(self, self.main, scope | {first: ROW}, (self.main.code,)).result(self.as_truth)
-
-    def frozen(self) -> types.FunctionType:
-        return self.main.frozen(self.helpers)
 
 
 class _Call(Expressions):
@@ -173,11 +169,9 @@ class _Call(Expressions):
         if scope.keys() != names:
             raise Opaque(f"it calls {function.__name__} with arguments that do not match its declaration")
         try:
-            found = _Call(self.reader, helper, scope, (*self.stack, helper.code)).result(False)
+            return _Call(self.reader, helper, scope, (*self.stack, helper.code)).result(False)
         except Opaque as reason:
             raise Opaque(f"it calls {function.__name__}: {reason}") from None
-        self.reader.helpers[function] = helper.frozen(self.reader.helpers)
-        return found
 
 
 def _returns(statements: Sequence[ast.stmt]) -> bool:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.ir.frozen_code import Freezer
+from thalweg.ir.user_calls import call_place, user_frame
+
 Argument = str | Callable[[Any], Any]  # an attribute's name, or a function of a tuple
 
 
@@ -47,6 +50,12 @@ class FoldTerm(AggregateExpr):
     parameter: float | None = None
     function: Callable[[list[Any]], Any] | None = None
     type: Any = None
+
+    def __post_init__(self) -> None:
+        """Freeze its functions now: terms may be made in a loop before they are passed to an operator."""
+        for name in ("argument", "picked", "function"):
+            if callable(code := getattr(self, name)):
+                object.__setattr__(self, name, Freezer(call_place(user_frame())).freeze(code))
 
 
 @dataclass(frozen=True, slots=True)

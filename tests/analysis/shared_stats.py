@@ -1,0 +1,22 @@
+"""A helper module: workers import it, so its functions and classes are not frozen, and operators share its objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import thalweg as tw
+
+
+class Stats:
+    total = 0
+    limit = 3
+
+
+class Special(Stats):
+    pass
+
+
+@tw.declare(state="stateless")
+def counts(t: Any) -> Any:
+    Stats.total += 1
+    return {"k": t.k, "a": t.a}
