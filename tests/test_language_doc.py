@@ -24,5 +24,9 @@ def test_the_examples_build() -> None:
     for block in blocks:
         exec(compile(block, str(DOCUMENT), "exec"), names)
     assert names["hot"].ref.operator == "above_mean.filter"  # its text is in no file, so no variable is known
+    operators = {o.name: o for o in readings.app._operators}
+    for limit, stream in names["above"].items():
+        predicate = operators[stream.ref.operator].function.callable  # type: ignore[attr-defined]
+        assert [predicate(Reading("s", limit + more)) for more in (-1.0, 1.0)] == [False, True]
     graph = names["app"].graph()
     assert (len(graph.sources), len(graph.sinks)) == (4, 6)
