@@ -133,6 +133,12 @@ class TupleError(ThalwegError):
     kind = "tuple error"
 
 
+class StateError(ThalwegError):
+    """The state of an operator cannot be stored."""
+
+    kind = "state error"
+
+
 class OutputError(ThalwegError):
     """The target of a sink does not accept its tuples."""
 

@@ -6,7 +6,8 @@ import pytest
 
 import thalweg as tw
 from thalweg.errors import CheckpointError
-from thalweg.runtime.pickles import dumps, loads, type_table
+from thalweg.ir.state_pickles import dumps
+from thalweg.runtime.pickles import loads, type_table
 
 
 class Place(tw.Tuple):

@@ -19,7 +19,7 @@ import pickle
 import sys
 import types
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from thalweg.errors import GraphError, Where
@@ -36,6 +36,8 @@ _ATOMS = frozenset((int, float, complex, str, bytes, bool, types.NoneType, types
 _Cached: Any = type(functools.lru_cache(int))  # a function with functools.cache or lru_cache
 _WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, _Cached)
 _NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
+
+HINT = "create files, connections and locks in `setup` of a tw.Operator, as self.resource, or inside the function"
 
 _app_modules = {"__main__"}
 _incomplete: weakref.WeakKeyDictionary[types.FunctionType, Freezer] = weakref.WeakKeyDictionary()
@@ -72,7 +74,7 @@ class Freezer:
             return self._function(code)  # type: ignore[return-value]
         if is_own(code) or not self.copies:
             return code
-        (made,) = self._values([code], ["it"], code)
+        (made,) = self._values([code], lambda index: f"{_title(code)} cannot be sent to a worker")
         return made  # type: ignore[no-any-return]
 
     def freeze_operator(self, logic: Logic) -> Logic:
@@ -80,7 +82,10 @@ class Freezer:
         cls: type[Logic] = self._class(type(logic))
         made = cls.__new__(cls)
         names = list(logic.__dict__)
-        values = self._values(list(logic.__dict__.values()), [f"self.{name}" for name in names], type(logic))
+        values = self._values(
+            list(logic.__dict__.values()),
+            lambda index: f"the state of {self.operator or _title(logic)} cannot be stored: {names[index]} cannot be pickled",
+        )
         made.__dict__.update(zip(names, values, strict=True))
         if hasattr(logic, "config"):
             made.config = self.freeze(logic.config)
@@ -92,7 +97,7 @@ class Freezer:
         self._assign(original, made.__globals__, names)
         for old, new in zip(original.__closure__ or (), made.__closure__ or (), strict=True):
             if _is_empty(new) and not _is_empty(old):
-                (new.cell_contents,) = self._values([old.cell_contents], ["a variable"], original)
+                (new.cell_contents,) = self._values([old.cell_contents], _capturing(original, ["a variable"]))
         self._unassigned[made] = original, [name for name in names if name not in made.__globals__]
         return not self._unassigned[made][1] and not any(map(_is_empty, made.__closure__ or ()))
 
@@ -102,7 +107,7 @@ class Freezer:
         if id(function) in self._made:
             found: types.FunctionType = self._made[id(function)][1]
             return found
-        if _MARK in function.__globals__ or _is_imported(function):
+        if _MARK in function.__globals__ or is_imported(function):
             return function
         foreign = not _is_sent(function) and is_foreign(function.__code__.co_filename)
         names = [] if foreign else _names_read(function)
@@ -127,7 +132,7 @@ class Freezer:
         return made
 
     def _cached(self, cached: Any) -> Any:
-        if _is_imported(cached):
+        if is_imported(cached):
             return cached
         if id(cached) not in self._made:
             made = _with_cache(self.freeze(cached.__wrapped__), cached.cache_parameters())
@@ -144,22 +149,23 @@ class Freezer:
         new = [name for name in names if name not in around and name in function.__globals__]
         around.update(dict.fromkeys(new))  # a function that is frozen for one of these values may read them, too
         values = [function.__globals__[name] for name in new]
-        around.update(zip(new, self._values(values, new, function), strict=True))
+        around.update(zip(new, self._values(values, _capturing(function, new)), strict=True))
 
     def _fill_cells(self, function: types.FunctionType, cells: tuple[types.CellType, ...]) -> None:
         outer = zip(function.__code__.co_freevars, function.__closure__ or (), cells, strict=True)
         full = [(name, old, new) for name, old, new in outer if not _is_empty(old)]
-        values = self._values([old.cell_contents for _, old, _ in full], [name for name, _, _ in full], function)
+        names = [name for name, _, _ in full]
+        values = self._values([old.cell_contents for _, old, _ in full], _capturing(function, names))
         for (_, _, new), value in zip(full, values, strict=True):
             new.cell_contents = value
 
     def _copy_defaults(self, function: types.FunctionType, made: types.FunctionType) -> None:
         given, named = function.__defaults__, function.__kwdefaults__
-        what = "a default of an argument"
         if given is not None:
-            made.__defaults__ = tuple(self._values(list(given), [what] * len(given), function))
+            what = _capturing(function, ["a default of an argument"] * len(given))
+            made.__defaults__ = tuple(self._values(list(given), what))
         if named is not None:
-            copies = self._values(list(named.values()), [what] * len(named), function)
+            copies = self._values(list(named.values()), _capturing(function, [f"the default of {n}" for n in named]))
             made.__kwdefaults__ = dict(zip(named, copies, strict=True))
 
     # Classes
@@ -181,7 +187,11 @@ class Freezer:
             return cls
         self._made[id(cls)] = cls, made  # before its methods, which may refer to it
         data = [n for n in first if not n.startswith("__") and not hasattr(first[n], "__get__")]
-        for name, value in zip(data, self._values([first[n] for n in data], data, cls), strict=True):
+        values = self._values(
+            [first[n] for n in data],
+            lambda index: f"{cls.__qualname__} has the attribute {data[index]}, which cannot be sent to a worker",
+        )
+        for name, value in zip(data, values, strict=True):
             setattr(made, name, value)
         for name, value in late.items():
             setattr(made, name, self._attribute(value))
@@ -208,8 +218,9 @@ class Freezer:
 
     # Values
 
-    def _values(self, values: list[Any], names: Sequence[str], owner: Any) -> list[Any]:
-        """Copies of values; those of one function are copied together, because they may share parts."""
+    def _values(self, values: list[Any], problem: Callable[[int], str]) -> list[Any]:
+        """Copies of values; those of one function are copied together, because they may share parts. `problem`: the
+        message if the value of this index cannot be copied."""
         if all(type(value) in _ATOMS for value in values):
             return values
         if not self.copies:
@@ -219,28 +230,23 @@ class Freezer:
         except GraphError:
             raise
         except Exception as error:  # an object's own code may raise anything when it is pickled
-            raise self._refused(values, names, owner, error) from error
+            index, cause = self._first_bad(values, error)
+            raise GraphError(
+                problem(index),
+                operator=self.operator,
+                where=self.where,
+                expected="values that can be pickled",
+                found=f"{type(cause).__name__}: {cause}",
+                hint=HINT,
+            ) from error
 
-    def _refused(self, values: list[Any], names: Sequence[str], owner: Any, error: Exception) -> GraphError:
-        for name, value in zip(names, values, strict=True):
+    def _first_bad(self, values: list[Any], error: Exception) -> tuple[int, Exception]:
+        for index, value in enumerate(values):
             try:
                 _Copier(self).copied([value])
-            except Exception as its:
-                what, error = name, its
-                break
-        else:
-            what = " and ".join(names)
-        by = getattr(owner, "__qualname__", type(owner).__qualname__)
-        captures = f"{by} captures {what}" if isinstance(owner, types.FunctionType) else f"{by} has {what}"
-        return GraphError(
-            f"{captures}, which cannot be sent to a worker" if what != "it" else f"{by} cannot be sent to a worker",
-            operator=self.operator,
-            where=self.where,
-            expected="values that can be pickled",
-            found=f"{type(error).__name__}: {error}",
-            hint="create files, connections and locks in `setup` of a tw.Operator, as self.resource, "
-            "or inside the function",
-        )
+            except Exception as cause:
+                return index, cause
+        return 0, error
 
     def held(self, value: Any) -> Any:
         """The object that replaces functions, classes and modules in copies; NotImplemented: it is copied."""
@@ -254,6 +260,14 @@ class Freezer:
             case _Cached():
                 return self._cached(value)
         return NotImplemented
+
+
+def _capturing(function: types.FunctionType, names: Sequence[str]) -> Callable[[int], str]:
+    return lambda index: f"{function.__qualname__} captures {names[index]}, which cannot be sent to a worker"
+
+
+def _title(code: Any) -> str:
+    return str(getattr(code, "__qualname__", type(code).__qualname__))
 
 
 class _Copier(pickle.Pickler):
@@ -300,7 +314,7 @@ def _with_cache(function: Any, parameters: dict[str, Any]) -> Any:
 def _reduce_cached(cached: Any) -> Any:
     """Python pickles them by name only. Those that workers cannot import are sent with their code."""
     return (
-        cached.__qualname__ if _is_imported(cached) else (_with_cache, (cached.__wrapped__, cached.cache_parameters()))
+        cached.__qualname__ if is_imported(cached) else (_with_cache, (cached.__wrapped__, cached.cache_parameters()))
     )
 
 
@@ -320,10 +334,13 @@ def _is_sent(code: Any) -> bool:
     return code.__module__ in _app_modules
 
 
-def _is_imported(code: Any) -> bool:
+def is_imported(code: Any) -> bool:
     """Whether workers import it by its name. The others, such as lambdas, are sent with their code."""
-    if _is_sent(code):
-        return False
+    return not _is_sent(code) and is_found(code)
+
+
+def is_found(code: Any) -> bool:
+    """Whether this process finds a function or class by its name."""
     found: Any = sys.modules.get(code.__module__)
     for part in code.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -332,7 +349,7 @@ def _is_imported(code: Any) -> bool:
 
 def _is_copied(cls: type) -> bool:
     """Not copied: tuple types, members of enums and exceptions, which other code compares by their class."""
-    if not _is_sent(cls) and (_is_imported(cls) or _is_foreign_class(cls)):
+    if not _is_sent(cls) and (is_imported(cls) or _is_foreign_class(cls)):
         return False
     others = hasattr(cls, "tuple_type") or issubclass(cls, (enum.Enum, BaseException))
     return not others and type(cls) in (type, abc.ABCMeta)

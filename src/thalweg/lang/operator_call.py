@@ -10,6 +10,7 @@ from thalweg.ir import operators as ops
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
+from thalweg.ir.state_pickles import check_initial_state
 from thalweg.ir.types import DATETIME, TupleType
 from thalweg.ir.user_calls import call_place, prefixed, user_frame
 from thalweg.ir.windows import PUNCTUATION, Window
@@ -174,6 +175,8 @@ class OperatorSite:
         for other in streams[1:]:
             streams[0]._same_app(other, self)
         policy, letters = self.policy(on_error)
+        if by is not None:
+            check_initial_state(logic, self.name, self.where)
         passed = (MARK,) if marks is not None else ()
         operator = ops.Process(
             name=self.name,

@@ -1,30 +1,31 @@
-"""Pickled state. Tuples inside it are stored by the name of their type: the classes of rows are generated at run time.
+"""Reading pickled state (written by `ir.state_pickles`).
 
 A worker cannot import the application's module, whose functions and classes are sent to it by value. So a class that
-cannot be imported is stored by its name and looked up among the names that the operator's code uses.
+cannot be imported is stored by its name and looked up among the classes that the operator's code and state use.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
 from thalweg.errors import CheckpointError
+from thalweg.ir.frozen_code import is_found
 from thalweg.ir.logic import Logic
+from thalweg.ir.state_pickles import CLASS, type_name
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.ir.user_tuples import row_maker
 
 TypeTable = Mapping[str, TupleType]
-_CLASS = "class"
 
 
 def type_table(types: Iterable[TupleType]) -> dict[str, TupleType]:
     """The types by name, including those of nested tuples."""
-    return {_name(part): part for t in types for part in _with_parts(t)}
+    return {type_name(part): part for t in types for part in _with_parts(t)}
 
 
 def _with_parts(tuple_type: TupleType) -> Iterator[TupleType]:
@@ -37,24 +38,40 @@ def _with_parts(tuple_type: TupleType) -> Iterator[TupleType]:
             inner = inner.item
 
 
-def _name(tuple_type: TupleType) -> str:
-    return str(tuple_type)
-
-
 Classes = Mapping[str, type]
 
 
 def classes_of(logic: Logic) -> dict[str, type]:
-    """The classes that an operator's code refers to."""
+    """The classes of an operator's initial state, and those that its code refers to, directly or through functions and
+    classes that are sent with it."""
     config = getattr(logic, "config", None)
-    code = [config, *vars(type(logic)).values(), getattr(config, "function", None)]
-    functions = [f for f in code if isinstance(f, FunctionType)]
-    return {
-        value.__qualname__: value
-        for function in functions
-        for value in (*function.__globals__.values(), *_cells(function))
-        if isinstance(value, type)
-    }
+    code = [config, getattr(config, "function", None), *vars(type(logic)).values()]
+    waiting: deque[Any] = deque([*(v for v in code if isinstance(v, FunctionType)), *logic.__dict__.values()])
+    found: dict[str, type] = {}  # the first of each name: what the code itself refers to comes first
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.popleft()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        waiting += _referred(value)
+        if isinstance(value, type):
+            found.setdefault(value.__qualname__, value)
+    return found
+
+
+def _referred(value: Any) -> Iterable[Any]:
+    match value:
+        case FunctionType():
+            outer = (*value.__globals__.values(), *_cells(value))
+            return [v for v in outer if isinstance(v, type) or (isinstance(v, FunctionType) and not is_found(v))]
+        case type():
+            return [] if is_found(value) else [v for v in vars(value).values() if isinstance(v, FunctionType)]
+        case dict():
+            return [*value.keys(), *value.values()]
+        case list() | tuple() | set() | frozenset() | deque():
+            return list(value)
+    return [type(value), *getattr(value, "__dict__", {}).values()]
 
 
 def _cells(function: FunctionType) -> Iterator[Any]:
@@ -65,35 +82,16 @@ def _cells(function: FunctionType) -> Iterator[Any]:
             continue
 
 
-def _is_found(cls: type) -> bool:
-    """Whether another process could import the class."""
-    found: Any = sys.modules.get(cls.__module__)
-    for part in cls.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is cls
-
-
-class _Pickler(pickle.Pickler):
-    def persistent_id(self, obj: Any) -> Any:
-        if isinstance(obj, type):
-            return None if _is_found(obj) else (_CLASS, (), obj.__qualname__)
-        tuple_type = getattr(type(obj), "tuple_type", None)
-        if not isinstance(tuple_type, TupleType):
-            return None
-        names = tuple(n for n in tuple_type.names if hasattr(obj, n))
-        return _name(tuple_type), names, dumps(tuple(getattr(obj, n) for n in names))
-
-
 class _Unpickler(pickle.Unpickler):
     def __init__(self, data: bytes, types: TypeTable, classes: Classes) -> None:
         super().__init__(io.BytesIO(data))
         self.types, self.classes = types, classes
 
     def persistent_load(self, pid: Any) -> Any:
-        type_name, names, values = pid
-        if type_name == _CLASS:
+        name, names, values = pid
+        if name == CLASS:
             return self._class(values)
-        return row_maker(self._type(type_name), names)(*loads(values, self.types, self.classes))
+        return row_maker(self._type(name), names)(*loads(values, self.types, self.classes))
 
     def _class(self, name: str) -> type:
         if name not in self.classes:
@@ -108,19 +106,13 @@ class _Unpickler(pickle.Unpickler):
             return self.types[name]
         for cls in self.classes.values():
             declared = getattr(cls, "tuple_type", None)
-            if isinstance(declared, TupleType) and _name(declared) == name:
+            if isinstance(declared, TupleType) and type_name(declared) == name:
                 return declared
         raise CheckpointError(
             f"the stored state has tuples of the type {name}, which the operator no longer uses",
             expected=", ".join(self.types),
             hint="start over with a different --checkpoint, or restore the operator's old types",
         )
-
-
-def dumps(value: Any) -> bytes:
-    out = io.BytesIO()
-    _Pickler(out, protocol=5).dump(value)
-    return out.getvalue()
 
 
 def loads(data: bytes, types: TypeTable, classes: Classes) -> Any:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, StateError
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import Process
+from thalweg.ir.state_pickles import HINT, dumps, not_storable
 from thalweg.runtime.key_ranks import key_rank
-from thalweg.runtime.pickles import TypeTable, classes_of, dumps, loads
+from thalweg.runtime.pickles import TypeTable, classes_of, loads
 
 
 @dataclass(slots=True)
@@ -81,10 +82,24 @@ class ObjectTable:
         records = self.buckets.get(bucket, {})
         version = self.operator.logic.version
         return pack_entries(
-            StoredEntry(key, version, dumps((record.values, record.rank, self._changed(record.logic))))
+            StoredEntry(key, version, self._pickled(record))
             for key, record in records.items()
             if not (isinstance(record.logic, LibraryLogic) and record.logic.is_empty)
         )
+
+    def _pickled(self, record: KeyRecord) -> bytes:
+        changed = self._changed(record.logic)
+        try:
+            return dumps((record.values, record.rank, changed))
+        except Exception as error:  # an object's own code may raise anything when it is pickled
+            name, cause = not_storable(changed) or ("", error)
+            raise StateError(
+                f"the state of {self.operator.name} cannot be stored: {name} cannot be pickled",
+                operator=self.operator.name,
+                where=self.operator.where,
+                found=f"{type(cause).__name__}: {cause}",
+                hint=HINT,
+            ) from error
 
     def _changed(self, logic: Logic) -> dict[str, Any]:
         template = self.operator.logic.__dict__
