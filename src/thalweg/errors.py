@@ -54,6 +54,7 @@ class ThalwegError(Exception):
     """Base of all errors that Thalweg raises on purpose."""
 
     kind = "error"
+    exit_code = 1  # of the command that ends with it
 
     def __init__(
         self,
@@ -139,6 +140,12 @@ class StateError(ThalwegError):
     kind = "state error"
 
 
+class ResourceError(ThalwegError):
+    """`setup` or `close` of an operator failed."""
+
+    kind = "resource error"
+
+
 class OutputError(ThalwegError):
     """The target of a sink does not accept its tuples."""
 
@@ -157,6 +164,17 @@ class EngineError(ThalwegError):
     kind = "engine error"
 
 
+def not_enough_memory(error: MemoryError, operators: Iterable[str] = (), where: Where | None = None) -> EngineError:
+    """The process could not allocate memory; these operators were running."""
+    return EngineError(
+        "not enough memory",
+        operator=" or ".join(operators) or None,
+        where=where,
+        found=summary(error),
+        hint="smaller epochs need less: --max-tuples-per-epoch",
+    )
+
+
 class PackageError(ThalwegError):
     """An optional package is missing."""
 
@@ -167,6 +185,14 @@ class UsageError(ThalwegError):
     """The command line is wrong."""
 
     kind = "usage error"
+    exit_code = 2
+
+
+class Interrupted(ThalwegError):
+    """Ctrl-C, before a run could be stopped after an epoch."""
+
+    kind = "interrupted"
+    exit_code = 130
 
 
 class InternalError(ThalwegError):
@@ -200,6 +226,11 @@ def kept_warnings() -> Iterator[list[str]]:
         yield kept
     finally:
         _kept.reset(before)
+
+
+def summary(error: BaseException) -> str:
+    """The class of an exception and its text, if it has one."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def described(value: object) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import thalweg.errors
-from thalweg.errors import GraphError, ThalwegError, Where, did_you_mean
+from thalweg.errors import GraphError, Interrupted, ThalwegError, Where, did_you_mean, summary
 from thalweg.lang.app import App
 from thalweg.load import load_file, load_name
 
@@ -20,18 +20,20 @@ def _loading_errors(target: str) -> Iterator[None]:
         yield
     except ThalwegError:
         raise
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"Ctrl-C while {target} was loaded", where=_place(error)) from error
     except Exception as error:
         known = [name for name in dir(getattr(error, "obj", None)) if not name.startswith("_")]
         meant = did_you_mean(error.name, known) if isinstance(error, AttributeError) and error.name else None
         raise GraphError(
             f"{target} cannot be loaded",
             where=_place(error),
-            found=f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}",
+            found=f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else summary(error),
             hint=meant or "--debug shows the whole traceback",
         ) from error
 
 
-def _place(error: Exception) -> Where | None:
+def _place(error: BaseException) -> Where | None:
     """The innermost line outside of Thalweg and Python's import system."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return Where(error.filename, error.lineno)

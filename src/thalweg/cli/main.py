@@ -7,7 +7,7 @@ import sys
 from thalweg.cli.lazy_commands import LazyCommands, list_commands, new_typer
 from thalweg.cli.print_errors import WrongCommandLine, show_error, shown_warnings, usage_error
 from thalweg.cli.terminal import err, notes
-from thalweg.errors import ThalwegError
+from thalweg.errors import ThalwegError, not_enough_memory
 
 cli = new_typer(
     cls=LazyCommands,
@@ -32,6 +32,10 @@ def main() -> None:
             if "--debug" in sys.argv:
                 raise
             show_error(err, error)
+        except MemoryError as error:  # outside of a PE, which would have reported its operators
+            if "--debug" in sys.argv:
+                raise
+            show_error(err, not_enough_memory(error))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from thalweg.cli.find_app import load_app
 from thalweg.cli.terminal import status
-from thalweg.errors import UsageError
+from thalweg.errors import Interrupted, UsageError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import Observer, ignore
 from thalweg.optimize.request import PlanRequest
@@ -23,7 +23,10 @@ def planned_by(
 ) -> RunPlan:
     """The plan of a request; a status line is shown while a sample of the input is counted."""
     with status("counting keys in a sample of the input") if request.balance else nullcontext():
-        return plan_run(graph, request, checkpoint, observe)
+        try:
+            return plan_run(graph, request, checkpoint, observe)
+        except KeyboardInterrupt as error:
+            raise Interrupted(f"Ctrl-C while {graph.name} was planned") from error
 
 
 def pairs(options: list[str] | None, name: str, shape: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ def show_error(err: Console, error: ThalwegError) -> NoReturn:
     else:
         err.print(f"[bold red]{error.kind}:[/] ", end="")
         err.print(str(error), markup=False)
-    sys.exit(2 if isinstance(error, UsageError) else 1)
+    sys.exit(error.exit_code)
 
 
 def usage_error(error: Any) -> UsageError:

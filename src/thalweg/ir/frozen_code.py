@@ -84,7 +84,7 @@ class Freezer:
         names = list(logic.__dict__)
         values = self._values(
             list(logic.__dict__.values()),
-            lambda index: f"the state of {self.operator or _title(logic)} cannot be stored: {names[index]} cannot be pickled",
+            lambda index: f"the state of {self.operator} cannot be stored: {names[index]} cannot be pickled",
         )
         made.__dict__.update(zip(names, values, strict=True))
         if hasattr(logic, "config"):

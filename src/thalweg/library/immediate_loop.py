@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from thalweg.errors import summary
 from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
 from thalweg.ir.operator_model import MANY, Model
+from thalweg.ir.operator_resources import close, set_up
 from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
@@ -74,13 +76,14 @@ class Loop(LibraryLogic):
             yield from (replace(code, main=False) for code in inner.code(tuple(kinds)))
 
     def setup(self) -> dict[str, Any]:
-        return {o.name: o.logic.setup() for o in self.config.operators if isinstance(o, Process)}
+        inside = [o for o in self.config.operators if isinstance(o, Process)]
+        return {o.name: set_up(o.logic, o.name, o.where) for o in inside}
 
     def close(self, resource: dict[str, Any]) -> None:
         for name, made in resource.items():
             operator = self.config.by_name(name)
             assert isinstance(operator, Process)
-            operator.logic.close(made)
+            close(operator.logic, made, operator.name, operator.where)
 
     def process(self, t: Any, port: int) -> None:
         name, inner_port = self.config.entries[port]
@@ -116,7 +119,7 @@ class Loop(LibraryLogic):
         try:
             results = act()
         except Exception as error:
-            raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
+            raise LoopError(f"{operator.name}: {summary(error)}") from error
         for out_port, result in results:
             self._deliver(StreamRef(operator.name, out_port), result, waiting)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.errors import summary
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
 from thalweg.ir.operators import NO_TIME, Process, rank_width
@@ -243,7 +244,7 @@ class ProcessRun:
         out.events.append(number)
         out.ranks.append(rank)
         out.numbers.append(0)
-        out.values.append((self.operator.name, f"{type(error).__name__}: {error}", shown))
+        out.values.append((self.operator.name, summary(error), shown))
         return True
 
     def _frame(self, port: int, order: tuple[Frame, Array] | None, end: int | None) -> Frame | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from thalweg.errors import not_enough_memory
 from thalweg.runtime.brackets import Stack
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.frame_operators import FrameOperators
@@ -41,6 +42,13 @@ class PE(FrameOperators):
 
     def run(self, turn: Turn, stack: Stack | None = None) -> Output:
         """Run all segments in sequence. With a stack: in their form with brackets."""
+        try:
+            return self._run(turn, stack)
+        except MemoryError as error:
+            operators = [o for o in self.program.operators.values() if o.inputs] or [*self.program.operators.values()]
+            raise not_enough_memory(error, [o.name for o in operators], operators[0].where) from error
+
+    def _run(self, turn: Turn, stack: Stack | None) -> Output:
         streams: tuple[Any, ...] = ()
         if stack is None:
             for segment in self.segments:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from thalweg.errors import Where
+from thalweg.errors import Where, summary
 from thalweg.ir.operators import Operator
 from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Route
@@ -62,7 +62,7 @@ class Failure:
 
     @staticmethod
     def of(error: Exception, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str) -> Failure:
-        message, told = f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error))
+        message, told = summary(error), "".join(traceback.format_exception(error))
         return Failure(order_key, rank, operator, where, message, row, raised_in(error), told)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.errors import summary
 from thalweg.ir.operators import DEAD_LETTER, Operator
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
@@ -98,8 +99,7 @@ class RowPath:
             case "skip":
                 turn.output.counts.skip(operator.name)
             case "dead_letter":
-                message = f"{type(error).__name__}: {error}"
-                columns = rows.columns_of([(operator.name, message, shown)], DEAD_LETTER)
+                columns = rows.columns_of([(operator.name, summary(error), shown)], DEAD_LETTER)
                 letter = Frame(np.full(1, order_key[0], np.int64), order_key[1:], columns)
                 turn.put_letters(operator.name, letter)
             case _:

@@ -14,7 +14,7 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.storage.log import Epoch
-from thalweg.errors import InternalError, TupleError
+from thalweg.errors import InternalError, ResourceError, TupleError, summary
 from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (
@@ -113,6 +113,8 @@ class Reference(StatefulOperators):
             at = key if branch is None else (*key, branch)
             try:
                 emitted = self._process(operator, port, row, at)
+            except ResourceError:  # not of a tuple
+                raise
             except Exception as error:  # any exception of a user's function is an error of its tuple
                 shown = as_type(self.graph.type_of(stream), row, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
@@ -120,7 +122,7 @@ class Reference(StatefulOperators):
 
     def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
         """Apply the operator's error policy to a failed tuple."""
-        text = f"{type(error).__name__}: {error}"
+        text = summary(error)
         if operator.on_error == "fail":
             at = raised_in(error)
             raise TupleError(text, operator=operator.name, where=operator.where, at=at, found=shown) from error

@@ -16,6 +16,7 @@ from thalweg.errors import InternalError
 from thalweg.ir.completeness import complete
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, acts_at_end, acts_on_marks, fresh
+from thalweg.ir.operator_resources import set_up
 from thalweg.ir.operators import Process
 from thalweg.ir.windows import Window
 from thalweg.library.immediate_loop import Loop
@@ -51,7 +52,7 @@ def new_object(operator: Process) -> Logic:
     template = operator.logic
     if not isinstance(template, LibraryLogic):
         made = fresh(template)
-        made.resource = template.setup()
+        made.resource = set_up(template, operator.name, operator.where)
         return made
     made = DEFINITIONS[type(template)](template)
     made.now = None

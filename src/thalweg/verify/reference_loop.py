@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from thalweg.errors import summary
 from thalweg.ir.logic import Logic, Submitted
 from thalweg.ir.operators import Operator, Process, StreamRef, Union
 from thalweg.ir.types import TupleType
@@ -93,6 +94,6 @@ class Loop(Logic):
         try:
             found = results()
         except Exception as error:
-            raise LoopError(f"{operator.name}: {type(error).__name__}: {error}") from error
+            raise LoopError(f"{operator.name}: {summary(error)}") from error
         for port, row in found:
             self._deliver(StreamRef(operator.name, port), row)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from thalweg.engine.core.epoch_loop import follow, run_epoch
@@ -20,6 +20,7 @@ from thalweg.engine.local.parallel import ParallelEngine
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.checkpoint import EpochReport, LocalState
 from thalweg.engine.storage.log import Epoch
+from thalweg.errors import ThalwegError
 from thalweg.ir.plan import Plan
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_counts import Counts
@@ -43,17 +44,30 @@ def _run(plan: Plan, options: RunOptions, watch: Watch, run: Opened) -> RunResul
     sources, limit = plan.graph.sources, options.max_tuples_per_epoch
     with (
         feeding(sources, run.checkpoint, max_tuples=limit, follow=options.follow) as check_feeders,
-        ExitStack() as stack,
     ):
         snapshots = LocalState(run.checkpoint)
         number, state = snapshots.load() or (run.manifest.first_epoch, run.checkpoint.seed.states(plan))
-        engine = stack.enter_context(closing(_engine(plan, state, options)))
         cutter = EpochCutter(sources, run.checkpoint.log, limit, run.checkpoint.spools, options.interval_s)
-        epochs = _Epochs(run, options, engine, cutter, snapshots, check_feeders, number)
-        tally = follow(plan.graph, run, options, watch, epochs.reports())
-        if epochs.ended:
-            run.checkpoint.mark_ended()
-        return result(plan, run, tally, time.monotonic() - started, stopped=not epochs.ended)
+        with _closed(_engine(plan, state, options)) as engine:
+            epochs = _Epochs(run, options, engine, cutter, snapshots, check_feeders, number)
+            tally = follow(plan.graph, run, options, watch, epochs.reports())
+            if epochs.ended:
+                run.checkpoint.mark_ended()
+            return result(plan, run, tally, time.monotonic() - started, stopped=not epochs.ended)
+
+
+@contextmanager
+def _closed(engine: LocalEngine) -> Iterator[LocalEngine]:
+    """Closes the engine after the block. An error of the block is the one to report: its end may make `close` fail."""
+    try:
+        yield engine
+    except BaseException as error:
+        try:
+            engine.close()
+        except ThalwegError as later:
+            error.add_note(str(later))
+        raise
+    engine.close()
 
 
 @dataclass(slots=True)

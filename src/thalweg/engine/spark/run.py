@@ -68,6 +68,8 @@ def run_spark(plan: Plan, options: RunOptions, watch: Watch, session: SparkSessi
         ended = run.checkpoint.log.has_end and first + tally.epochs not in run.checkpoint.log
         if ended:
             run.checkpoint.mark_ended()
+        for error in NoteFolder.of(run.checkpoint.folder).errors():
+            raise error
         return result(plan, run, tally, seconds, stopped=not ended)
 
 

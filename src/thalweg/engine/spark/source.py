@@ -22,7 +22,7 @@ from thalweg.engine.inputs.readers import InputReader
 from thalweg.engine.spark.check_reachable import unreachable
 from thalweg.engine.spark.wire import SCHEMA, EpochPulse, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.spark.worker_notes import NoteFolder
-from thalweg.engine.spark.worker_pes import pes_of
+from thalweg.engine.spark.worker_pes import close_pe, pes_of
 from thalweg.engine.storage.checkpoint import Checkpoint, Cut
 from thalweg.engine.storage.log import Epoch, Piece
 from thalweg.errors import CheckpointError, ThalwegError
@@ -202,7 +202,7 @@ class SplitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for row in passed_rows(passed, job.labels[0]):
             yield batch(row)
         if partition.pulse.final:
-            pes.close(job.program.id)
+            close_pe(notes, job.program.id)
         if partition.index == 0:
             for label in job.labels:
                 yield batch(partition.pulse.row(label))

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructType
 from thalweg.engine.core.stage_programs import Parcel, Passed, run_stateful_pe, run_stateless_pe
 from thalweg.engine.spark.wire import PULSE, SCHEMA, EpochPulse, Row, batch, error_row, parcel_rows, passed_rows
 from thalweg.engine.spark.worker_notes import NoteFolder, TaskNote
-from thalweg.engine.spark.worker_pes import pes_of
+from thalweg.engine.spark.worker_pes import close_pe, pes_of
 from thalweg.engine.storage.seed import Seed
 from thalweg.errors import ThalwegError
 from thalweg.runtime.pe_counts import Spent
@@ -81,7 +81,7 @@ class StatefulPE(StatefulProcessor):
         except ThalwegError as error:
             sent = [error_row(error, channel, label)]
         if end is not None:
-            pes.close(self.program.id)  # Spark does not signal the end of a query or of a worker
+            close_pe(self.notes, self.program.id)  # Spark does not signal the end of a query or of a worker
         out = [*sent, *passed_rows(passed, label), *control]
         yield pd.DataFrame(out, columns=["channel", "stream", "frame"])
 
@@ -96,7 +96,10 @@ def stateless(
         passed = Passed()
         spent = passed.counts.of_pe(program.id)
         with notes.note(program) as note:
-            yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent, note)))
+            try:
+                yield from spent.leaving(map(batch, rows_of(spent.arriving(batches), passed, spent, note)))
+            except ThalwegError as error:
+                yield batch(error_row(error, 0, labels[0]))
         for row in passed_rows(passed, labels[0]):
             yield batch(row)
 
@@ -106,7 +109,7 @@ def stateless(
             for label, stream, content in zip(*(column.to_pylist() for column in arrived.columns), strict=True):
                 if stream < 0:
                     if stream == PULSE and EpochPulse.read(content).final:
-                        pes.close(program.id)
+                        close_pe(notes, program.id)
                     yield label, stream, content
                     continue
                 parcel = Parcel(labels.index(label), stream, content)

@@ -20,6 +20,8 @@ from typing import TypeVar
 
 from pyspark import TaskContext
 
+from thalweg.engine.storage.error_documents import from_document, to_document
+from thalweg.errors import ThalwegError
 from thalweg.ir.pe_id import PeId
 from thalweg.runtime.pe_program import Program
 
@@ -82,6 +84,17 @@ class NoteFolder:
         finally:
             os.close(descriptor)
             file.unlink(missing_ok=True)
+
+    def keep_error(self, error: ThalwegError) -> None:
+        """Store an error that does not stop the run."""
+        folder = Path(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"error-{error.operator}.json").write_text(json.dumps(to_document(error)))
+
+    def errors(self) -> list[ThalwegError]:
+        """The errors that did not stop the run."""
+        files = sorted(Path(self.folder).glob("error-*.json"))
+        return [from_document(json.loads(file.read_text())) for file in files]
 
     def left(self, task: int) -> list[Note]:
         """The PEs of a dead task: those whose operators were running, or all PEs if none were."""

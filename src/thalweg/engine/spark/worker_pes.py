@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from thalweg.engine.core.pe_pool import PEPool
+from thalweg.engine.spark.worker_notes import NoteFolder
+from thalweg.errors import ResourceError
+from thalweg.ir.pe_id import PeId
 
 _MOST = 8  # runs whose PEs are kept
 
@@ -21,3 +24,11 @@ def pes_of(run: str) -> PEPool:
         _, oldest = _runs.popitem(last=False)
         oldest.close()
     return _runs[run]
+
+
+def close_pe(notes: NoteFolder, pe: PeId) -> None:
+    """Close a PE in the final epoch. The results are complete then, so the driver reports an error after the run."""
+    try:
+        pes_of(notes.folder).close(pe)
+    except ResourceError as error:
+        notes.keep_error(error)

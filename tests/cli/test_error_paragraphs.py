@@ -1,0 +1,124 @@
+"""Errors of users' code outside of tuples: one paragraph with the operator and its line, the same at every degree."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.small import THALWEG, thalweg
+
+pytestmark = pytest.mark.slow
+
+BEGIN = """
+import threading
+import time
+import numpy as np
+import thalweg as tw
+
+class Row(tw.Tuple):
+    k: str
+    n: int
+
+app = tw.App("broken")
+rows = app.source(tw.beacon(lambda i: Row(str(i % 3), i), count=20), Row)
+LOCK = threading.Lock()
+"""
+
+
+def operator(body: str) -> str:
+    """An operator class; its last line makes the operator."""
+    made = 'rows.custom(Broken(), Row, by="k", name="broken").sink(tw.none())'
+    return f"class Broken(tw.Operator):\n{body}\n\n{made}"
+
+
+def method(head: str, body: str) -> str:
+    passes = "" if head.startswith("process") else "\n    def process(self, t, port):\n        self.submit(t)"
+    return f"    def {head}:\n        {body}\n{passes}"
+
+
+APPS = {
+    "closure": 'rows.filter(lambda t: bool(LOCK) and t.n > 1, name="broken").sink(tw.none())',
+    "initial state": 'rows.custom(lambda t, s, put: put(t), Row, by="k", state=[LOCK], name="broken").sink(tw.none())',
+    "attribute": operator(method("__init__(self)", "self.log = open(__file__)")),
+    "class attribute": operator("    log = open(__file__)\n" + method("setup(self)", "pass")),
+    "a function in the state": 'rows.custom(lambda t, s, put: None, Row, state=[lambda: 1], name="broken")'
+    ".sink(tw.none())",
+    "state of a run": operator(method("process(self, t, port)", "self.lock = threading.Lock()")),
+    "setup": operator(method("setup(self)", "raise ValueError('no model')")),
+    "close": operator(method("close(self, made)", "raise ValueError('no end')")),
+    "memory": 'rows.map(lambda t: Row(t.k, len(bytearray(1 << 60))), Row, name="broken").sink(tw.none())',
+    "memory in a batch": "def huge(table):\n    np.zeros(1 << 58)\n"
+    'rows.map_batches(huge, Row, name="broken").sink(tw.none())',
+}
+EXPECTED = {
+    "closure": ("graph error", "<lambda> captures LOCK, which cannot be sent to a worker"),
+    "initial state": ("graph error", "the state of broken cannot be stored: state cannot be pickled"),
+    "attribute": ("graph error", "the state of broken cannot be stored: log cannot be pickled"),
+    "class attribute": ("graph error", "Broken has the attribute log, which cannot be sent to a worker"),
+    "a function in the state": ("graph error", "the state of broken cannot be stored: state cannot be pickled"),
+    "state of a run": ("state error", "the state of broken cannot be stored: lock cannot be pickled"),
+    "setup": ("resource error", "`setup` of broken failed: ValueError: no model"),
+    "close": ("resource error", "`close` of broken failed: ValueError: no end"),
+    "memory": ("tuple error", "MemoryError"),
+    "memory in a batch": ("tuple error", "MemoryError"),
+}
+
+
+@pytest.mark.parametrize("kind", APPS)
+def test_one_paragraph_with_the_operator_and_its_line(kind: str, tmp_path: Path) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(f"{BEGIN}\n{APPS[kind]}\n")
+    line = len(app.read_text().splitlines())
+    title, message = EXPECTED[kind]
+    shown = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
+    assert shown.returncode == 1
+    first, *more = shown.stderr.splitlines()
+    assert first.startswith(f"{title}: {message}")
+    assert f"(operator broken, {app}:{line})" in " ".join([first, *more]).replace("  ", " ")
+    assert all(text.startswith("  ") or f"{app}:{line}" in text for text in more), shown.stderr  # no traceback
+    as_json = thalweg("run", "app.py", "--engine", "local", "--degree", "2", "--json", cwd=tmp_path)
+    assert (as_json.returncode, as_json.stderr) == (1, "")
+    document = json.loads(as_json.stdout.splitlines()[-1])
+    assert (document["error"], document["operator"], document["where"]) == (title, "broken", f"{app}:{line}")
+    assert document["message"].startswith(message)
+
+
+def interrupted(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, with a Ctrl-C after its first line of output."""
+    (tmp_path / "app.py").write_text(text)
+    running = subprocess.Popen(
+        [*THALWEG, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate()
+    return subprocess.CompletedProcess(running.args, running.returncode, out, err)
+
+
+LOADING = "import time\nprint('ready', flush=True)\ntime.sleep(100)\n"
+BUILDING = f"""{BEGIN}
+class Slow:
+    def __reduce__(self):
+        print("ready", flush=True)
+        time.sleep(100)
+        return Slow, ()
+
+slow = Slow()
+rows.filter(lambda t: bool(slow)).sink(tw.none())
+"""
+
+
+@pytest.mark.parametrize(("text", "line"), [(LOADING, 3), (BUILDING, len(BUILDING.splitlines()) - 5)])
+def test_ctrl_c_while_the_application_is_loaded(tmp_path: Path, text: str, line: int) -> None:
+    done = interrupted(tmp_path, text, "run", "app.py", "--engine", "local")
+    assert done.returncode == 130
+    assert done.stderr.split() == f"interrupted: Ctrl-C while app.py was loaded ({tmp_path}/app.py:{line})".split()
+    done = interrupted(tmp_path, text, "explain", "app.py", "--json")
+    assert (done.returncode, done.stderr) == (130, "")
+    document = json.loads(done.stdout)
+    assert (document["error"], document["where"]) == ("interrupted", f"{tmp_path}/app.py:{line}")
