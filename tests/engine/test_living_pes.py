@@ -21,6 +21,7 @@ from thalweg.ir.operators import Process
 from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Plan
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime import resources
 from thalweg.runtime.pe import PE
 from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
@@ -55,10 +56,10 @@ def program_of(plan: Plan) -> Program:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What `setup` and `close` were called for. Written down here, because an operator may not keep it."""
+    """What `setup` and `close` were called for. Written down here: an operator has copies of what it captures."""
     events: list[str] = []
     monkeypatch.setattr(Resources, "of", _told(Resources.of, events))
-    monkeypatch.setattr(Model, "close", lambda self, resource: events.append("close"))
+    monkeypatch.setattr(resources, "close", lambda *arguments: events.append("close"))
     return events
 
 

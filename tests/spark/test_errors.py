@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from make_ticks import tick_table
 
+import thalweg as tw
 from tests.small import APP, PER_EPOCH, ROWS_PER_FILE, SYMBOLS, Small, thalweg, undisturbed
-from thalweg.errors import InputError, TupleError
+from thalweg.engine.storage.checkpoint import Checkpoint
+from thalweg.errors import InputError, ResourceError, StateError, ThalwegError, TupleError
 from thalweg.verify.reference import Reference
 
 pytestmark = pytest.mark.spark
@@ -88,6 +92,58 @@ def test_a_corrupt_file(tmp_path: Path) -> None:
     corrupt.unlink()
     small.run("spark")
     assert small.output() == undisturbed(tmp_path / "undisturbed", files=1)
+
+
+class Number(tw.Tuple):
+    k: int
+    n: int
+
+
+class Broken(tw.Operator):
+    """Fails outside of tuples, in one of three ways."""
+
+    def __init__(self, fails_in: str) -> None:
+        self.fails_in = fails_in
+
+    def setup(self) -> None:
+        if self.fails_in == "setup":
+            raise ValueError("no model")
+
+    def close(self, resource: Any) -> None:
+        if self.fails_in == "close":
+            raise ValueError("no end")
+
+    def process(self, t: Any, port: int) -> None:
+        if self.fails_in == "state":
+            self.lock = threading.Lock()
+        self.submit(t)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("fails_in", "kind", "message", "epochs"),
+    [
+        ("setup", ResourceError, "`setup` of broken failed: ValueError: no model", 0),
+        ("state", StateError, "the state of broken cannot be stored: lock cannot be pickled", 0),
+        ("close", ResourceError, "`close` of broken failed: ValueError: no end", 2),
+    ],
+)
+def test_errors_outside_of_tuples_are_the_same_on_both_engines(
+    tmp_path: Path, fails_in: str, kind: type[ThalwegError], message: str, epochs: int
+) -> None:
+    """After an error of `close` all results are there."""
+    app = tw.App("broken")
+    numbers = app.source(tw.beacon(lambda i: Number(i % 3, i), count=9), Number)
+    numbers.custom(Broken(fails_in), Number, by="k", name="broken").sink(tw.collect())
+    said = []
+    for engine, degree in (("local", 1), ("local", 2), ("spark", 2)):
+        folder = tmp_path / f"{engine}{degree}"
+        with pytest.raises(kind, match=message) as error:
+            tw.run(app, engine=engine, degree=degree, checkpoint=folder)
+        said.append(error.value.as_json())
+        assert len(list(Checkpoint(folder).reports(0))) == epochs
+    assert said[0] == said[1] == said[2]
+    assert said[0]["operator"] == "broken"
 
 
 def test_the_command_reports_it_in_one_paragraph(small: Small) -> None:
