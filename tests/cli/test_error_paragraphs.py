@@ -101,12 +101,11 @@ def interrupted(tmp_path: Path, text: str, *arguments: str) -> subprocess.Comple
     return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
 
-LOADING = "import time\nprint('ready', flush=True)\ntime.sleep(100)\n"
+LOADING = "import time\nprint('ready', flush=True) or time.sleep(100)\n"
 BUILDING = f"""{BEGIN}
 class Slow:
     def __reduce__(self):
-        print("ready", flush=True)
-        time.sleep(100)
+        print("ready", flush=True) or time.sleep(100)
         return Slow, ()
 
 slow = Slow()
@@ -114,7 +113,7 @@ rows.filter(lambda t: bool(slow)).sink(tw.none())
 """
 
 
-@pytest.mark.parametrize(("text", "line"), [(LOADING, 3), (BUILDING, len(BUILDING.splitlines()) - 5)])
+@pytest.mark.parametrize(("text", "line"), [(LOADING, 2), (BUILDING, len(BUILDING.splitlines()) - 4)])
 def test_ctrl_c_while_the_application_is_loaded(tmp_path: Path, text: str, line: int) -> None:
     done = interrupted(tmp_path, text, "run", "app.py", "--engine", "local")
     assert done.returncode == 130

@@ -87,6 +87,11 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
         self.types, self.classes = types, classes
 
+    def find_class(self, module: str, name: str) -> Any:
+        """The operator's own copy of a class, if its code has one."""
+        own = self.classes.get(name)
+        return own if own is not None and own.__module__ == module else super().find_class(module, name)
+
     def persistent_load(self, pid: Any) -> Any:
         name, names, values = pid
         if name == CLASS:
