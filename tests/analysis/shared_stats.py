@@ -20,3 +20,16 @@ class Special(Stats):
 def counts(t: Any) -> Any:
     Stats.total += 1
     return {"k": t.k, "a": t.a}
+
+
+TABLE = {"x": 1}
+
+
+def reads(t: Any) -> Any:
+    return {"symbol": t.symbol, "n": TABLE.get(t.symbol, 0)}
+
+
+@tw.declare(state="stateless")
+def writes(t: Any) -> Any:
+    TABLE[t.symbol] = t.volume
+    return {"symbol": t.symbol, "n": 1}

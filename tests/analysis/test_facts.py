@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.analysis.shared_stats import reads, writes
 from thalweg import agg, window
 from thalweg.analysis.derive_facts import facts_of
 from thalweg.ir.facts import HIDDEN_STATE, Facts
@@ -251,13 +252,7 @@ TABLE = {"x": 1}
 
 
 def test_what_one_operator_changes_another_must_not_read() -> None:
-    def reads(t: Any) -> Any:
-        return {"symbol": t.symbol, "n": TABLE.get(t.symbol, 0)}
-
-    @tw.declare(state="stateless")
-    def writes(t: Any) -> Any:
-        TABLE[t.symbol] = t.volume
-        return {"symbol": t.symbol, "n": 1}
+    """In a helper module, which operators share. Of the application's own variables, each has its copy."""
 
     def graph(*functions: Any) -> Any:
         app, a, b = two()
@@ -266,6 +261,12 @@ def test_what_one_operator_changes_another_must_not_read() -> None:
         b.sink(tw.none(), name="rest")
         return facts_of(app.graph())
 
+    def own_writes(t: Any) -> Any:
+        TABLE[t.symbol] = t.volume
+        return {"symbol": t.symbol, "n": 1}
+
+    own = graph(lambda t: {"symbol": t.symbol, "n": TABLE.get(t.symbol, 0)}, tw.declare(state="stateless")(own_writes))
+    assert own["op0"].stateless
     alone = graph(reads)["op0"]
     assert alone.stateless
     assert alone.has("reads_mutable")
