@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
+
+import numpy as np
 
 import thalweg as tw
 from thalweg import agg, window
@@ -17,7 +18,7 @@ class Tick(tw.Tuple):
     volume: int
 
 
-_SECRETIVE = ctypes.CDLL(None).abs  # code that cannot be read
+_SECRETIVE = np.absolute  # code that cannot be read
 
 
 def bargains() -> LogicalGraph:
