@@ -17,6 +17,10 @@ from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.operators import Aggregate, EventTime, Feedback, Pace, Process, Source, Union
+from thalweg.ir.times import from_time
+from thalweg.library import window_aggregate
+from thalweg.library.arrival import in_order
+from thalweg.library.fold_spec import WholeWindow
 from thalweg.library.folds import FOLDS
 from thalweg.library.multi_port import LeastTime
 from thalweg.library.sorting import SortBy, TopK
@@ -58,6 +62,12 @@ MUST_BE_SEEN = (
     *(f"fold {k} in Python" for k in FOLDS),
     *(f"fold {k}" for k, spec in FOLDS.items() if spec.kernel is not None),
     *("fold min of str", "fold max of str"),
+    *(
+        f"fold {k} in shared panes"
+        for k, spec in FOLDS.items()
+        if spec.by_arrival or isinstance(spec.scalar, WholeWindow)
+    ),
+    "shared panes out of order",
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
     *(f"window {kind.__name__}" for kind in WINDOWS),
     *(f"kernel window {kind.__name__}" for kind in WINDOWS if kind.has_kernel),
@@ -105,7 +115,10 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
             seen["a chained window by time"] += getattr(getattr(config, "window", None), "of_ends", False)
             seen["a union of event times"] += isinstance(operator.logic, LeastTime) and len(operator.inputs) > 1
             seen[f"window {type(getattr(config, 'window', None)).__name__}"] += 1
-            seen.update({f"fold {fold.kind} in Python" for fold in getattr(config, "folds", ())})
+            folds = {f"fold {fold.kind} in" for fold in getattr(config, "folds", ())}
+            seen.update(f"{fold} Python" for fold in folds)
+            if getattr(getattr(config, "window", None), "shares_panes", False):
+                seen.update(f"{fold} shared panes" for fold in folds)
             match getattr(config, "function", None):
                 case SortBy(descending=True):
                     seen["sort descending"] += 1
@@ -161,7 +174,8 @@ def assert_reached(facts: Iterable[str], reached: Counter[str], *, enough: bool)
         pytest.skip("new cases at every run: only those of `make test`, which are fixed, are judged by their reach")
     if not enough:
         pytest.skip("too few cases ran to judge their reach")
-    assert [fact for fact in facts if not reached[fact]] == []
+    missing = [fact for fact in facts if not reached[fact]]
+    assert missing == [], missing
 
 
 def _count_origins(graph: LogicalGraph, operator: EventTime) -> None:
@@ -209,6 +223,17 @@ def watch(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(ProcessRun, "_frame", counted_frame)
     patch.setattr(PE, "dead_letters", counted_letters)
+
+    def counted_order(lists: Any, numbers: Any) -> Any:
+        seen["shared panes out of order"] += numbers != sorted(numbers)
+        return in_order(lists, numbers)
+
+    def counted_bound(time: int, kind: Any, zone: Any) -> Any:
+        seen[f"bound with zone {zone}"] += 1
+        return from_time(time, kind, zone)
+
+    patch.setattr(window_aggregate, "in_order", counted_order)
+    patch.setattr(window_aggregate, "from_time", counted_bound)
 
     chain = PE.chain
 

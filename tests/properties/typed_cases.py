@@ -16,7 +16,7 @@ from hypothesis.strategies import DrawFn
 import thalweg as tw
 from tests.properties import typed as pool
 from tests.properties.strategies import SLIDES, Case, Node, kernel_window, plan_choices
-from tests.properties.typed import NAMES, Rich
+from tests.properties.typed import BERLIN, NAMES, Rich
 from thalweg import window
 from thalweg.engine.storage.json_lines import to_json
 
@@ -87,6 +87,13 @@ class _Builder:
                 chosen: dict[str, Any] = {field: pool.AGGREGATES[a] for field, a in fields}
                 over = kernel_window(size, slide, by)
                 return [inputs[0].aggregate(over, name=name, on_error=policy, **chosen)]
+            case "timed", ((size, slide, lateness), by, fields):
+                timed = inputs[0].event_time("w", lateness=timedelta(hours=lateness), name=f"{name}.time")
+                over = window.sliding(time=timedelta(hours=size), slide=timedelta(hours=slide), by=by, on="w")
+                chosen = {field: pool.AGGREGATES[a] for field, a in fields}
+                # A bound outside the range of datetimes fails its window.
+                made = timed.aggregate(over, name=name, on_error="skip", **chosen)
+                return [made, made.late]
             case "join", (kind,):
                 join = pool.JOINS[kind]
                 right = inputs[1].map(join.right, name=f"{name}.right")
@@ -109,6 +116,11 @@ _CALM: tuple[tuple[Any, ...], ...] = (
     ((), (1,), (1, 2), (None,)),
     ((0.5, ()), (1.5, ("a",)), (0.0, ()), (-0.0, ())),
 )
+_ZONED = (
+    *(datetime(2024, 3, 31, hour, 30, tzinfo=BERLIN) for hour in (1, 3, 14)),
+    *(datetime(2024, 3, 30, hour, tzinfo=BERLIN) for hour in (3, 22)),
+    *(datetime(2024, 3, 31, 1, tzinfo=UTC), datetime(2024, 3, 31, 5, tzinfo=_ZONE)),
+)
 _NASTY: tuple[tuple[Any, ...], ...] = (
     (None, "", "None", "\0", "é", "e\u0301"),
     _CALM[1],
@@ -130,6 +142,8 @@ def typed_files(draw: DrawFn) -> tuple[tuple[Any, ...], ...]:
     """Files of one source: each byte picks a value, and a bit per attribute decides whether it is an unusual one."""
     nasty = draw(st.integers(0, 2 ** len(NAMES) - 1))
     values = [(_NASTY if nasty >> i & 1 else _CALM)[i] for i in range(len(NAMES))]
+    if draw(st.booleans()):
+        values[NAMES.index("w")] = _ZONED  # around a change of the clocks
     count = draw(st.sampled_from((1, 4, 8, 12, 16, 24)))
     data = draw(st.binary(min_size=count * len(NAMES), max_size=count * len(NAMES)))
     rows = [
@@ -146,8 +160,10 @@ def _stream(draw: DrawFn, copies: list[int]) -> int:
 
 _KINDS = (
     *("map", "map", "filter", "flat_map", "split", "union", *["aggregate"] * 3, "join", "join"),
-    *("map_batches", "dedup"),
+    *("map_batches", "dedup", "timed", "timed"),
 )
+# In hours: the size of a window in event time, its slide, and the lateness. Times of calm input are two months apart.
+_SPANS = ((12, 12, 0), (24, 24, 2000), (36, 8, 0), (36, 8, 2000), (2000, 700, 2000), (2, 1, 1))
 
 
 def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[int]]:
@@ -163,6 +179,8 @@ def _node(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list[in
             return Node(kind, (source, other)), [copies[source] + copies[other]]
         case "aggregate":
             return _aggregate(draw, source, bad), [copies[source]]
+        case "timed":
+            return _timed(draw, source), [copies[source]] * 2
         case "join":
             right = _stream(draw, copies)
             return Node(kind, (source, right), (draw(st.sampled_from(tuple(pool.JOINS))),)), [copies[source]]
@@ -190,6 +208,16 @@ def _aggregate(draw: DrawFn, source: int, bad: bool) -> Node:
         fields.append((name, f"any_{name}" if kept and name in by else pick))
     policy = draw(st.sampled_from(("fail", "skip"))) if bad else "fail"
     return Node("aggregate", (source,), (size, slide, by, tuple(fields), policy))
+
+
+def _timed(draw: DrawFn, source: int) -> Node:
+    """An aggregate over windows in event time, whose zone may differ from tuple to tuple."""
+    fields = []
+    for name in NAMES:
+        picks = [f"{kind}_{name}" for kind in ("first", "last", "any")]
+        more = pool.TIMED.get(name) or pool.SAFE.get(name, ())
+        fields.append((name, draw(st.sampled_from([*picks, *more]))))
+    return Node("timed", (source,), (draw(st.sampled_from(_SPANS)), draw(st.sampled_from(KEYS)), tuple(fields)))
 
 
 @st.composite

@@ -20,8 +20,12 @@ def to_time(value: Any) -> int:
     return int((value.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND)
 
 
-def from_time(time: int, kind: AttributeType) -> Any:
-    return time if kind is INT else _EPOCH + time * _MICROSECOND
+def from_time(time: int, kind: AttributeType, zone: dt.tzinfo | None = None) -> Any:
+    """The int, or the datetime in that time zone; without one, a datetime in UTC that has no time zone."""
+    if kind is INT:
+        return time
+    found = _EPOCH + time * _MICROSECOND
+    return found if zone is None else found.replace(tzinfo=dt.UTC).astimezone(zone)
 
 
 def duration(value: int | dt.timedelta) -> int:

@@ -59,5 +59,10 @@ class Window:
         return self.marks == EVENT_TIME
 
     @property
+    def shares_panes(self) -> bool:
+        """Whether overlapping windows in event time share panes, in which tuples arrive in any order."""
+        return False
+
+    @property
     def by_text(self) -> str:
         return f" by {', '.join(self.by)}" if self.by else ""

@@ -30,7 +30,7 @@ class FoldCall:
     parameter: float | None
 
 
-# The three forms in which the engines fold value by value.
+# The forms in which the engines fold value by value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class WholeWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowBound:
-    """The start or the end of a window in event time."""
+class WindowBound(Monoid):
+    """The start or the end of a window in event time: the value is the time zone of its oldest tuple."""
 
     end: bool
 
@@ -115,9 +115,12 @@ class FoldSpec:
     result: Callable[[FoldCall], AttributeType] = _MISSING  # the result type; raises GraphError for a bad call
     ordered: bool = _MISSING  # whether its value depends on the order of the values (by more than rounding)
     forwards: bool = _MISSING  # whether the fold of a key attribute counts as a copy of the key
-    scalar: Monoid | WholeWindow | WindowBound = _MISSING
+    scalar: Monoid | WholeWindow = _MISSING
+    # In windows that share panes, a fold whose value depends on the order of arrival: `library/arrival.py`. None: a
+    # monoid is folded pane by pane, in order of time; a function of all values gets them in order of arrival.
+    by_arrival: Monoid | WholeWindow | None = _MISSING
     kernel: Kernel | None = _MISSING
-    definition: Definition | WindowBound = _MISSING
+    definition: Definition | None = _MISSING  # None: the bounds of a window
 
     def __post_init__(self) -> None:
         missing = [f.name for f in fields(self) if getattr(self, f.name) is _MISSING]

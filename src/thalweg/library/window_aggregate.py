@@ -5,6 +5,7 @@ Aggregates that can run vectorized use `runtime.aggregate` instead.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,7 +19,8 @@ from thalweg.ir.operators import Process, code_fingerprint
 from thalweg.ir.times import from_time
 from thalweg.ir.types import TupleType, conform
 from thalweg.ir.user_code import TUPLES, ListOf, UserCode, UserFunction, fold_code
-from thalweg.library.fold_spec import Element, Monoid, WholeWindow, WindowBound
+from thalweg.library.arrival import in_order, pane_by_pane
+from thalweg.library.fold_spec import Element, FoldSpec, Monoid, WholeWindow, WindowBound
 from thalweg.library.folds import FOLDS
 from thalweg.library.two_stacks import combine_all, fold_all
 
@@ -32,7 +34,7 @@ class Config:
     window: Any  # of the kind that the logic is for
     folds: tuple[Fold, ...]
     fields: Record
-    scalars: tuple[Monoid | WholeWindow | WindowBound, ...]  # of the folds
+    scalars: tuple[Monoid | WholeWindow, ...]  # of the folds
     combined: tuple[Monoid, ...]  # of the folds that are monoids
 
     gives_many: ClassVar[bool] = False  # whether one window may have several results
@@ -44,12 +46,21 @@ class Config:
 
 
 def make_config(window: Any, folds: tuple[Fold, ...], fields: Record) -> Config:
-    scalars = tuple(FOLDS[fold.kind].scalar for fold in folds)
+    scalars = tuple(_scalar(FOLDS[fold.kind], window) for fold in folds)
     return Config(window, folds, fields, scalars, tuple(s for s in scalars if isinstance(s, Monoid)))
 
 
+def _scalar(spec: FoldSpec, window: Any) -> Monoid | WholeWindow:
+    if not window.shares_panes:
+        return spec.scalar
+    return spec.by_arrival or (pane_by_pane(spec.scalar) if isinstance(spec.scalar, Monoid) else spec.scalar)
+
+
 class Pane:
-    """The tuples of one section of the stream: an element per monoid, a list of values per other fold."""
+    """The tuples of one section of the stream: an element per monoid, a list of values per other fold.
+
+    In windows that share panes, there is one list more: the tuples' numbers in order of arrival.
+    """
 
     __slots__ = ("elements", "lists")
 
@@ -108,12 +119,19 @@ class WindowAggregate(LibraryLogic):
         window = self.config.window
         return (window.size, window.step) if window.timed else ()
 
-    def taken(self, row: Any) -> Taken:
-        """The values of a tuple that the folds need. This can fail, so it is called before any change."""
-        values = [fold.value_of(row) for fold in self.config.folds]
-        pairs = list(zip(self.config.scalars, values, strict=True))
-        elements = tuple(s.start(v) for s, v in pairs if isinstance(s, Monoid))
-        return elements, tuple(v for s, v in pairs if not isinstance(s, Monoid))
+    def taken(self, row: Any, *, number: int | None = None, zone: dt.tzinfo | None = None) -> Taken:
+        """The values of a tuple that the folds need. This can fail, so it is called before any change.
+
+        `number`: its number in order of arrival, in windows that share panes; `zone`: that of its event time.
+        """
+        elements, values = list[Element](), list[Any]()
+        for fold, scalar in zip(self.config.folds, self.config.scalars, strict=True):
+            value = zone if isinstance(scalar, WindowBound) else fold.value_of(row)
+            if isinstance(scalar, WholeWindow):
+                values.append(value)
+            else:
+                elements.append(scalar.start(value if number is None else (number, value)))
+        return tuple(elements), _with_number(values, number)
 
     def add(self, pane: Pane, taken: Taken) -> None:
         elements, values = taken
@@ -131,6 +149,8 @@ class WindowAggregate(LibraryLogic):
             return
         elements = fold_all([p.elements for p in filled if p.elements is not None], self.config.combined)
         lists = [[v for p in filled for v in p.lists[i]] for i in range(len(filled[0].lists))]
+        if self.config.window.shares_panes and lists:
+            lists = in_order(lists[:-1], lists[-1])
         self.emit_folded(elements, lists, rank=rank, start=start, end=end)
 
     def emit_folded(
@@ -146,16 +166,19 @@ class WindowAggregate(LibraryLogic):
         folds: dict[str, Any] = {}
         for index, (fold, scalar) in enumerate(zip(self.config.folds, self.config.scalars, strict=True)):
             match scalar:
+                case WindowBound():
+                    value = from_time(end if scalar.end else start, fold.type, scalar.finish(next(combined)))
                 case Monoid():
                     value = scalar.finish(next(combined))
                 case WholeWindow():
                     value = scalar.value(next(values), fold)
-                case WindowBound():
-                    next(values)
-                    value = from_time(end if scalar.end else start, fold.type)
             folds[fold_name(index)] = value
         fields = self.config.fields.fields
         self.submit({name: conform(evaluate(expr, folds), expr.type) for name, expr in fields}, rank=rank)
+
+
+def _with_number(values: Sequence[Any], number: int | None) -> tuple[Any, ...]:
+    return tuple(values) if number is None or not values else (*values, number)
 
 
 OF_FOLDS = ("settings", "copies", "reads", "code", "taken", "emit_folded")  # methods of WindowAggregate
@@ -211,8 +234,8 @@ class Applied:
         )
         return (made,)
 
-    def taken(self, row: Any) -> Taken:
-        return (), (row,)
+    def taken(self, row: Any, *, number: int | None = None, zone: dt.tzinfo | None = None) -> Taken:
+        return (), _with_number([row], number)
 
     def emit_folded(
         self, elements: Sequence[Any], lists: Sequence[Sequence[Any]], *, rank: int = 0, start: int = 0, end: int = 0

@@ -2,13 +2,15 @@
 
 A window's values are in *runs*. The values of a run are folded from the oldest to the newest, then the runs are folded
 from the oldest to the newest. A running or tumbling window is one run; a window in event time, or between punctuations,
-has a run for each pane. A sliding window is the end of one block, folded from its newest value back to its oldest, and
-the start of the next. The first block starts with the first tuple; a new one starts with the tuple that pushes the
-first tuple of the current block out of the window.
+has a run for each pane. The panes of a window in event time are not in order of arrival: folds that depend on the order
+are folded in order of arrival, as if the window were one run. A sliding window is the end of one block, folded from its
+newest value back to its oldest, and the start of the next. The first block starts with the first tuple; a new one
+starts with the tuple that pushes the first tuple of the current block out of the window.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,14 +20,14 @@ from typing import Any
 from thalweg.ir.expr import Record, evaluate
 from thalweg.ir.folds import Fold
 from thalweg.ir.logic import Logic
-from thalweg.ir.times import from_time, to_time
-from thalweg.ir.types import conform
-from thalweg.library.fold_spec import Definition, WindowBound
+from thalweg.ir.times import to_time
+from thalweg.ir.types import INT, conform
+from thalweg.library.fold_spec import Definition
 from thalweg.library.folds import FOLDS
 from thalweg.verify.reference_order import difference
 
 _TUPLES = Definition(lambda values, fold: values)  # for functions of a window's tuples
-_BOUND = Definition(lambda values, fold: None)  # the value does not depend on the tuples
+_BOUND = Definition(lambda zones, fold: zones[0])  # the start or the end of a window, in the zone of its oldest tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +72,17 @@ class ReferenceWindow(Logic):
     def definitions(self) -> list[Definition]:
         if isinstance(self.gives, Function):
             return [_TUPLES]
-        found = [FOLDS[fold.kind].definition for fold in self.gives.folds]
-        return [_BOUND if isinstance(d, WindowBound) else d for d in found]
+        return [FOLDS[fold.kind].definition or _BOUND for fold in self.gives.folds]
 
     def taken(self, row: Any) -> list[Any]:
         if isinstance(self.gives, Function):
             return [row]
-        values = [fold.value_of(row) for fold in self.gives.folds]
-        return [d.take(value) for d, value in zip(self.definitions(), values, strict=True)]
+        return [d.take(self.value(fold, row)) for d, fold in zip(self.definitions(), self.gives.folds, strict=True)]
 
-    def emit(self, runs: Sequence[Run], *, start: int = 0, end: int = 0) -> None:
+    def value(self, fold: Fold, row: Any) -> Any:
+        return fold.value_of(row)
+
+    def emit(self, runs: Sequence[Run]) -> None:
         """The result of a window of these runs, the oldest first; an empty window has none."""
         filled = [run for run in runs if run.rows]
         if not filled:
@@ -90,7 +93,7 @@ class ReferenceWindow(Logic):
             else reduce(d.step, [run.folded[i] for run in filled])
             for i, d in enumerate(self.definitions())
         ]
-        self.result(found, start, end)
+        self.result(found)
 
     def result(self, found: Sequence[Any], start: int = 0, end: int = 0) -> None:
         """Submit the window's result; `found` has the values of each fold, or the value that they are folded into."""
@@ -102,11 +105,19 @@ class ReferenceWindow(Logic):
         folds: dict[str, Any] = {}
         for i, (fold, values) in enumerate(zip(gives.folds, found, strict=True)):
             definition = FOLDS[fold.kind].definition
-            if isinstance(definition, WindowBound):
-                folds[f"fold{i}"] = from_time(end if definition.end else start, fold.type)
+            if definition is None:
+                bound = {"window_start": start, "window_end": end}[fold.kind]
+                folds[f"fold{i}"] = bound if fold.type is INT else _moment(bound, values[0])
             else:
                 folds[f"fold{i}"] = definition.value(values, fold)
         self.submit({name: conform(evaluate(e, folds), e.type) for name, e in gives.fields.fields}, rank=end)
+
+
+def _moment(microseconds: int, zone: dt.tzinfo | None) -> dt.datetime:
+    """Since 1970. Without a zone, the datetime is in UTC and has no zone."""
+    if zone is None:
+        return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=microseconds)
+    return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=microseconds)).astimezone(zone)
 
 
 class RunningReference(ReferenceWindow):
@@ -217,6 +228,7 @@ class EventTimeReference(ReferenceWindow):
         self.size, self.step, self.on = size, step, on
         self.before = 1 if of_ends else 0  # the last instant of a window is before its end
         self.panes: dict[int, Run] = {}  # by their start
+        self.arrived: list[tuple[int, list[Any]]] = []  # pane and values of each tuple, in order of arrival
         self.passed = -math.inf  # windows that end here or before are closed
 
     def process(self, t: Any, port: int) -> None:
@@ -227,9 +239,15 @@ class EventTimeReference(ReferenceWindow):
             self.submit(t, 1)
             return
         size = math.gcd(self.size, self.step)
-        pane = self.panes.get(at // size * size) or Run(self.definitions())
+        start = at // size * size
+        pane = self.panes.get(start) or Run(self.definitions())
         pane.add(row)
-        self.panes[at // size * size] = pane
+        self.panes[start] = pane
+        self.arrived.append((start, row))
+
+    def value(self, fold: Fold, row: Any) -> Any:
+        is_bound = FOLDS[fold.kind].definition is None
+        return getattr(getattr(row, self.on), "tzinfo", None) if is_bound else fold.value_of(row)
 
     def _ends(self, time: int) -> list[int]:
         """The ends of the windows over a time: windows start at multiples of the step."""
@@ -243,9 +261,28 @@ class EventTimeReference(ReferenceWindow):
         self._close(math.inf)
 
     def _close(self, time: float) -> None:
-        size, panes = self.size, dict(sorted(self.panes.items()))
+        size, panes, arrived = self.size, dict(sorted(self.panes.items())), self.arrived
         ends = sorted({end for start in panes for end in self._ends(start) if self.passed < end <= time})
         self.passed = time
         self.panes = {start: run for start, run in panes.items() if max(self._ends(start)) > time}
+        self.arrived = [(start, row) for start, row in arrived if start in self.panes]
         for end in ends:
-            self.emit([run for start, run in panes.items() if end - size <= start < end], start=end - size, end=end)
+            runs = [run for start, run in panes.items() if end - size <= start < end]
+            rows = [row for start, row in arrived if end - size <= start < end]
+            self.result(self._folded(runs, rows), end - size, end)
+
+    def _folded(self, runs: Sequence[Run], rows: Sequence[list[Any]]) -> list[Any]:
+        """Of a window: its panes in order of time, and its tuples in order of arrival."""
+        found: list[Any] = []
+        for i, d in enumerate(self.definitions()):
+            values = [row[i] for row in rows]
+            if d.step is None:
+                found.append(values)
+            elif self._depends_on_order(i):
+                found.append(reduce(d.step, values))
+            else:
+                found.append(reduce(d.step, [run.folded[i] for run in runs]))
+        return found
+
+    def _depends_on_order(self, index: int) -> bool:
+        return isinstance(self.gives, Fields) and FOLDS[self.gives.folds[index].kind].by_arrival is not None

@@ -12,7 +12,7 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> AggregateExpr:
-    """A function of the list of all values of the window, oldest first; `type` is the type of its result."""
+    """A function of the list of all values of the window, in order of arrival; `type` is the type of its result."""
     return FoldTerm("apply", argument, function=function, type=type)
 
 
@@ -40,6 +40,7 @@ FOLDS = [
         ordered=True,
         forwards=False,
         scalar=WholeWindow(_applied),
+        by_arrival=None,
         kernel=None,
         definition=Definition(_by_definition),
     )

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import operator
 from operator import itemgetter
 from typing import Any
 
 from thalweg.ir.type_groups import COMPARED
 from thalweg.ir.types import AttributeType
+from thalweg.library.arrival import best
 from thalweg.library.fold_spec import Definition, Element, FoldCall, FoldSpec, Monoid, same_value
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def argmin(argument: Argument, picked: Argument) -> AggregateExpr:
-    """The value of `picked` in the tuple with the smallest argument; of several, the oldest."""
+    """The value of `picked` in the tuple with the smallest argument; of several, the first to arrive."""
     return FoldTerm("argmin", argument, picked=picked)
 
 
 def argmax(argument: Argument, picked: Argument) -> AggregateExpr:
-    """The value of `picked` in the tuple with the largest argument; of several, the oldest."""
+    """The value of `picked` in the tuple with the largest argument; of several, the first to arrive."""
     return FoldTerm("argmax", argument, picked=picked)
 
 
@@ -47,6 +49,7 @@ FOLDS = [
         ordered=True,
         forwards=False,
         scalar=Monoid(same_value, _lesser, _picked),
+        by_arrival=best(operator.lt, compared=itemgetter(0), finish=_picked),
         kernel=None,
         definition=Definition(
             lambda pair, fold: pair[1], step=lambda older, newer: min(older, newer, key=itemgetter(0))
@@ -60,6 +63,7 @@ FOLDS = [
         ordered=True,
         forwards=False,
         scalar=Monoid(same_value, _greater, _picked),
+        by_arrival=best(operator.gt, compared=itemgetter(0), finish=_picked),
         kernel=None,
         definition=Definition(
             lambda pair, fold: pair[1], step=lambda older, newer: max(older, newer, key=itemgetter(0))

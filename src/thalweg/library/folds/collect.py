@@ -8,7 +8,7 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def collect(argument: Argument) -> AggregateExpr:
-    """All values, oldest first, as a list."""
+    """All values as a list, in order of arrival."""
     return FoldTerm("collect", argument)
 
 
@@ -21,6 +21,7 @@ FOLDS = [
         ordered=True,
         forwards=False,
         scalar=WholeWindow(lambda values, fold: list(values)),
+        by_arrival=None,
         kernel=None,
         definition=Definition(lambda values, fold: [*values]),
     )

@@ -27,6 +27,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=Monoid(_one, operator.add, same_value),
+        by_arrival=None,
         kernel=CountKernel(),
         definition=Definition(lambda values, fold: len(values)),
     )

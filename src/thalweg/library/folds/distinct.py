@@ -47,6 +47,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=WholeWindow(_distinct),
+        by_arrival=None,
         kernel=None,
         definition=Definition(_by_definition),
     )

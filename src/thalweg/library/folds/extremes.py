@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 from thalweg.ir.type_groups import COMPARED
+from thalweg.library.arrival import best
 from thalweg.library.fold_spec import (
     AccumulateKernel,
     Definition,
@@ -55,6 +57,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=Monoid(same_value, _lesser, same_value),
+        by_arrival=best(operator.lt, compared=same_value),
         kernel=AccumulateKernel("minimum", _compare_alike),
         definition=Definition(folded_value, step=lambda older, newer: builtins.min(older, newer)),
     ),
@@ -66,6 +69,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=Monoid(same_value, _greater, same_value),
+        by_arrival=best(operator.gt, compared=same_value),
         kernel=AccumulateKernel("maximum", _compare_alike),
         definition=Definition(folded_value, step=lambda older, newer: builtins.max(older, newer)),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg.library.arrival import NEWEST, OLDEST
 from thalweg.library.fold_spec import (
     Definition,
     FoldSpec,
@@ -17,17 +18,17 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def first(argument: Argument) -> AggregateExpr:
-    """The oldest value."""
+    """The value that arrived first."""
     return FoldTerm("first", argument)
 
 
 def last(argument: Argument) -> AggregateExpr:
-    """The newest value."""
+    """The value that arrived last."""
     return FoldTerm("last", argument)
 
 
 def any(argument: Argument) -> AggregateExpr:
-    """Some value of the window (always the newest), for attributes that are the same in all tuples."""
+    """Some value of the window (always the one that arrived last), for attributes that are the same in all tuples."""
     return FoldTerm("any", argument)
 
 
@@ -48,6 +49,7 @@ FOLDS = [
         ordered=True,
         forwards=True,
         scalar=Monoid(same_value, _older, same_value),
+        by_arrival=OLDEST,
         kernel=OldestKernel(),
         definition=Definition(lambda values, fold: values[0]),
     ),
@@ -60,6 +62,7 @@ FOLDS = [
             ordered=True,
             forwards=True,
             scalar=Monoid(same_value, _newer, same_value),
+            by_arrival=NEWEST,
             kernel=NewestKernel(),
             definition=Definition(lambda values, fold: values[-1]),
         )

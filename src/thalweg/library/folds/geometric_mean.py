@@ -62,6 +62,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=Monoid(_start, _combine, _mean),
+        by_arrival=None,
         kernel=None,
         definition=Definition(_by_definition, take=_logarithm),
     )

@@ -7,7 +7,7 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def mean(argument: Argument) -> AggregateExpr:
-    """The sum divided by the count."""
+    """The sum, as `agg.sum` adds it, divided by the count."""
     return FoldTerm("sum", argument) / FoldTerm("count", None)
 
 

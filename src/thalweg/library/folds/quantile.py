@@ -57,6 +57,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=WholeWindow(_interpolated),
+        by_arrival=None,
         kernel=None,
         definition=Definition(_by_definition),
     ),

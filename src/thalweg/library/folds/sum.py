@@ -21,7 +21,8 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def sum(argument: Argument) -> AggregateExpr:
-    """The sum, folded from the oldest tuple to the newest."""
+    """The sum. A running or tumbling window adds from the oldest tuple to the newest, a sliding one in two blocks or by
+    panes: docs/operators.md, "Order and rounding"."""
     return FoldTerm("sum", argument)
 
 
@@ -62,6 +63,7 @@ FOLDS = [
         ordered=False,
         forwards=False,
         scalar=Monoid(same_value, _add, same_value),
+        by_arrival=None,
         kernel=AccumulateKernel("add", _stays_in_64_bits),
         definition=Definition(folded_value, step=_plus),
     )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
+from thalweg.ir.folds import Fold
 from thalweg.ir.type_groups import NUMBERS
 from thalweg.ir.types import FLOAT
-from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid
+from thalweg.library.fold_spec import Definition, Element, FoldSpec, Monoid, WholeWindow
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
 def wma(argument: Argument) -> AggregateExpr:
-    """The weighted moving average: of n values, the oldest has the weight 1 and the newest the weight n."""
+    """The weighted moving average: of n values, the first to arrive has the weight 1 and the last the weight n."""
     return FoldTerm("wma", argument)
 
 
@@ -28,6 +31,10 @@ def _combine(older: Element, newer: Element) -> Element:
 def _mean(element: Element) -> float:
     n, _, weighted = element
     return float(weighted / (n * (n + 1) / 2))
+
+
+def _of_all(values: Sequence[Any], fold: Fold) -> float:
+    return _mean(reduce(_combine, map(_start, values)))
 
 
 def _step(older: Any, newer: Any) -> Any:
@@ -53,6 +60,7 @@ FOLDS = [
         ordered=True,
         forwards=False,
         scalar=Monoid(_start, _combine, _mean),
+        by_arrival=WholeWindow(_of_all),
         kernel=None,
         definition=Definition(
             lambda folded, fold: folded["weighted"] / _weights(folded["n"]),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from thalweg.ir.times import to_time
 from thalweg.ir.windows import EVENT_TIME, Window
+from thalweg.library.older_panes import upgraded
 from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
 from thalweg.library.window_arguments import Duration, bad, stretch
 
@@ -17,15 +18,20 @@ from thalweg.library.window_arguments import Duration, bad, stretch
 class EventTimeAggregate(WindowAggregate):
     """Windows in event time, closed when the event time has passed their end; late tuples go to port 1."""
 
-    version = 3  # since version 2, panes are in the order of their time; since version 3, the sums of std are exact
+    # Since version 2, panes are in the order of their time. Since version 3, the sums of std are exact, panes that
+    # windows share hold numbers in order of arrival, and bounds of windows have a time zone.
+    version = 3
 
     def __init__(self) -> None:
         self.panes: dict[int, Pane] = {}  # by their start, the oldest first
         self.closed: int | None = None  # windows that end here or before are closed
+        self.arrived = 0  # the number of the next tuple in order of arrival, counted if windows share panes
 
     def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
         attributes = super().upgrade(attributes, version - 1)
-        return attributes | {"panes": dict(sorted(attributes["panes"].items()))}
+        panes = sorted(attributes["panes"].items())
+        numbered = {start: upgraded(pane, self.config, number) for number, (start, pane) in enumerate(panes)}
+        return attributes | {"panes": numbered, "arrived": len(panes)}
 
     @property
     def is_empty(self) -> bool:
@@ -54,14 +60,16 @@ class EventTimeAggregate(WindowAggregate):
         return time // window.step * window.step + window.size
 
     def process(self, t: Any, port: int) -> None:
-        at = self.config.window.time_of(t)
-        taken = self.taken(t)
+        window: TimeWindow = self.config.window
+        at, zone = window.time_of(t), getattr(getattr(t, window.on), "tzinfo", None)
+        taken = self.taken(t, number=self.arrived if window.shares_panes else None, zone=zone)
         if self.now is not None and self._last_end(at) <= self.now:
             self.submit(t, 1)
             return
         if self.now is not None:
             self.closed = self.now  # windows that ended earlier are closed, even those without tuples
         self.add(self._pane(at // self._pane_size() * self._pane_size()), taken)
+        self.arrived += window.shares_panes
 
     def _pane(self, start: int) -> Pane:
         found = self.panes.get(start)
@@ -118,6 +126,10 @@ class TimeWindow(Window):
         a minute that ends with the hour belongs to the hour."""
         time = to_time(getattr(t, self.on))
         return time - 1 if self.of_ends else time
+
+    @property
+    def shares_panes(self) -> bool:
+        return self.step < self.size
 
     @property
     def reads(self) -> tuple[str, ...]:
