@@ -1,4 +1,4 @@
-"""Generated row loops do what `rows.unpack` does, tuple by tuple, and end where it raises."""
+"""Generated row loops do what `rows.unpack` does, tuple by tuple, and end or go on where it raises."""
 
 from __future__ import annotations
 
@@ -79,54 +79,104 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def one_by_one(function: Callable[[Any], Any], output: TupleType) -> tuple[list[tuple[Any, ...]], str]:
+class Failures:
+    """What a loop reports: the index of each tuple that failed, with the error."""
+
+    def __init__(self, *, stops: bool) -> None:
+        self.stops = stops
+        self.found: list[tuple[int, str]] = []
+
+    def __call__(self, index: int, error: Exception) -> bool:
+        self.found.append((index, f"{type(error).__name__}: {error}"))
+        return not self.stops
+
+
+def no_failure(index: int, error: Exception) -> bool:
+    raise error
+
+
+def one_by_one(
+    function: Callable[[Any], Any], output: TupleType, stops: bool
+) -> tuple[list[int], list[tuple[Any, ...]], list[tuple[int, str]]]:
+    at: list[int] = []
     done: list[tuple[Any, ...]] = []
-    try:
-        for row in rows(FRAME, In.tuple_type):
-            done.append(unpack(function(row), output))  # noqa: PERF401
-    except Exception as error:
-        return done, f"{type(error).__name__}: {error}"
-    return done, ""
+    failed: list[tuple[int, str]] = []
+    for index, row in enumerate(rows(FRAME, In.tuple_type)):
+        try:
+            done.append(unpack(function(row), output))
+            at.append(index)
+        except Exception as error:
+            failed.append((index, f"{type(error).__name__}: {error}"))
+            if stops:
+                break
+    return at, done, failed
 
 
+@pytest.mark.parametrize("stops", [True, False], ids=["stops", "goes on"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize(
     "output", [Out.tuple_type, TupleType("Other", Out.tuple_type.attributes)], ids=["class", "none"]
 )
-def test_map(name: str, output: TupleType) -> None:
-    wanted, error = one_by_one(FUNCTIONS[name], output)
-    found = map_rows(FUNCTIONS[name], FRAME, In.tuple_type, output)
-    assert found.rows == len(wanted)
+def test_map(name: str, output: TupleType, stops: bool) -> None:
+    at, wanted, failed = one_by_one(FUNCTIONS[name], output, stops)
+    failures = Failures(stops=stops)
+    found = map_rows(FUNCTIONS[name], FRAME, In.tuple_type, output, failures, stops=stops)
+    assert found.at.tolist() == at
     assert repr(list(zip(*map(to_list, found.made.values()), strict=True))) == repr(wanted)
-    assert (f"{type(found.error).__name__}: {found.error}" if found.error else "") == error
+    assert failures.found == failed
 
 
 def test_a_map_to_no_attributes() -> None:
     nothing = TupleType("Nothing", ())
-    assert map_rows(lambda t: {}, FRAME, In.tuple_type, nothing).rows == 4
-    found = map_rows(lambda t: {} if t.i != 2 else {"a": 1}, FRAME, In.tuple_type, nothing)
-    assert (found.rows, type(found.error)) == (1, TypeError)
+    assert len(map_rows(lambda t: {}, FRAME, In.tuple_type, nothing, no_failure).at) == 4
+    for stops, at in ((True, [0]), (False, [0, 2, 3])):
+        failures = Failures(stops=stops)
+        function = lambda t: {} if t.i != 2 else {"a": 1}  # noqa: E731
+        found = map_rows(function, FRAME, In.tuple_type, nothing, failures, stops=stops)
+        assert found.at.tolist() == at
+        assert [index for index, _ in failures.found] == [1]
 
 
 def test_a_frame_without_columns() -> None:
     bare = FRAME.with_columns({})
-    found = map_rows(lambda t: {"i": 3}, bare, TupleType("Bare", ()), ONE)
+    found = map_rows(lambda t: {"i": 3}, bare, TupleType("Bare", ()), ONE, no_failure)
     assert to_list(found.made["i"]) == [3, 3, 3, 3]
-    assert filter_rows(lambda t: True, bare, TupleType("Bare", ())) == ([True] * 4, 4, None)
+    kept = filter_rows(lambda t: True, bare, TupleType("Bare", ()), no_failure)
+    assert (kept.made, kept.at.tolist()) == ([True] * 4, [0, 1, 2, 3])
 
 
 def test_filter() -> None:
-    truths, _, error = filter_rows(lambda t: t.s, FRAME, In.tuple_type)
-    assert (truths, error) == ([True, True, False, True], None)
-    truths, _, error = filter_rows(lambda t: 1 // (t.i - 2**62), FRAME, In.tuple_type)
-    assert truths == [True, True]
-    assert isinstance(error, ZeroDivisionError)
+    assert filter_rows(lambda t: t.s, FRAME, In.tuple_type, no_failure).made == [True, True, False, True]
+    for stops, at in ((True, [0, 1]), (False, [0, 1, 3])):
+        failures = Failures(stops=stops)
+        found = filter_rows(lambda t: 1 // (t.i - 2**62), FRAME, In.tuple_type, failures, stops=stops)
+        assert (found.made, found.at.tolist()) == ([True] * len(at), at)
+        assert failures.found == [(2, "ZeroDivisionError: integer division or modulo by zero")]
+
+
+def test_each_tuple_is_processed_once_whatever_fails() -> None:
+    """The state of a function is as if it was called tuple by tuple."""
+    frame = Frame(np.arange(3000), (), {"i": np.arange(3000)})
+    seen: list[int] = []
+
+    def function(t: Any) -> dict[str, Any]:
+        seen.append(t.i)
+        if t.i % 7 == 0:
+            raise ValueError(t.i)
+        return {"i": t.i if t.i % 5 else "wrong"}
+
+    failures = Failures(stops=False)
+    found = map_rows(function, frame, ONE, ONE, failures)
+    good = [i for i in range(3000) if i % 7 and i % 5]
+    assert seen == list(range(3000))
+    assert found.at.tolist() == to_list(found.made["i"]) == good
+    assert [index for index, _ in failures.found] == sorted(set(range(3000)) - set(good))
 
 
 def test_each_tuple_is_an_object_of_its_own() -> None:
     """The function may keep them."""
     kept: list[Any] = []
-    filter_rows(kept.append, FRAME, In.tuple_type)
+    filter_rows(kept.append, FRAME, In.tuple_type, no_failure)
     assert [t.i for t in kept] == [1, 2, 2**62, -5]
 
 
@@ -137,7 +187,7 @@ def test_a_function_may_use_its_dict_again() -> None:
         again.update(i=t.i, x=t.x, s=t.s, b=t.b)
         return again
 
-    found = map_rows(reuse, FRAME, In.tuple_type, Out.tuple_type)
+    found = map_rows(reuse, FRAME, In.tuple_type, Out.tuple_type, no_failure)
     assert to_list(found.made["i"]) == [1, 2, 2**62, -5]
     assert to_list(found.made["s"]) == ["a", "é", "", "日本"]
 
@@ -151,13 +201,14 @@ def test_many_rows(rows: int, bad: int | None) -> None:
     def function(t: Any) -> dict[str, Any]:
         return {"i": t.i if t.i != bad else 0.5, "x": t.i if t.i % 2 else 0.5, "s": str(t.i), "b": True}
 
-    found = map_rows(function, frame, ONE, Out.tuple_type)
+    failures = Failures(stops=True)
+    found = map_rows(function, frame, ONE, Out.tuple_type, failures, stops=True)
     done = rows if bad is None else min(bad, rows)
-    assert found.rows == done
+    assert found.at.tolist() == list(range(done))
     assert to_list(found.made["i"]) == list(range(done))
     assert to_list(found.made["x"]) == [float(i) if i % 2 else 0.5 for i in range(done)]
     assert to_list(found.made["s"]) == [str(i) for i in range(done)]
-    assert (found.error is None) == (done == rows)
+    assert [index for index, _ in failures.found] == ([] if done == rows else [done])
 
 
 def test_types_with_the_same_attributes_keep_their_methods() -> None:
@@ -170,7 +221,8 @@ def test_types_with_the_same_attributes_keep_their_methods() -> None:
 
         return Same
 
-    found = [map_rows(lambda t: {"i": t.number()}, FRAME.select(["i"]), declared(v).tuple_type, ONE) for v in (1, 2)]
+    frame = FRAME.select(["i"])
+    found = [map_rows(lambda t: {"i": t.number()}, frame, declared(v).tuple_type, ONE, no_failure) for v in (1, 2)]
     assert [to_list(m.made["i"]) for m in found] == [[1] * 4, [2] * 4]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.errors import summary
 from thalweg.ir.folds import fold_name
 from thalweg.ir.operators import Aggregate, rank_width
 from thalweg.ir.types import TupleType
@@ -14,6 +15,7 @@ from thalweg.runtime import aggregate
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime.aggregate import KeyGroups
 from thalweg.runtime.columns import Array, Column, take
+from thalweg.runtime.failed_tuples import put_letters, record_failure
 from thalweg.runtime.frame import Frame, Sub
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.key_ranks import hash_of, key_rank
@@ -92,18 +94,26 @@ class AggregateOperators(RowPath):
         empty = (0,) * self.program.widths[operator.name]
         values: list[tuple[Any, ...]] = []
         ranks: list[tuple[int, ...]] = []
+        failed: list[tuple[int, ...]] = []
+        errors: list[str] = []
         for rank, index in ranked:
             try:
                 values.append(aggregate.row_fields(operator.fields.fields, folds[index]))
                 ranks.append(rank)
             except Exception as error:
-                if not self._failed(turn, operator, (position, *empty, *rank), error, "the end"):
+                if operator.on_error == "fail":
+                    record_failure(self.program, turn, operator, (position, *empty, *rank), error, "the end")
                     break
+                failed.append(rank)
+                errors.append(summary(error))
+        if failed and operator.on_error == "skip":
+            turn.output.counts.skip(operator.name, len(failed))
+        elif failed:
+            put_letters(turn, operator, _at_end(position, empty, failed), errors, ["the end"] * len(failed))
         if not values:
             return None
-        subs: tuple[Sub, ...] = (*empty, *(np.array(column, np.int64) for column in zip(*ranks, strict=True)))
         columns = rows.columns_of(values, operator.outputs[0])
-        return Frame(np.full(len(values), position, np.int64), subs, columns).select(live)
+        return _at_end(position, empty, ranks).with_columns(columns).select(live)
 
     def _aggregate_rows(
         self, turn: Turn, operator: Aggregate, frame: Frame, codes: Array, groups: KeyGroups, live: Sequence[str]
@@ -134,6 +144,12 @@ class AggregateOperators(RowPath):
             lambda row: aggregate.row_fields(operator.fields.fields, {n: getattr(row, n) for n in folds}),
         )
         return rows.columns_of(values, operator.outputs[0]), at
+
+
+def _at_end(position: int, empty: tuple[int, ...], ranks: Sequence[tuple[int, ...]]) -> Frame:
+    """The places of events at the end, without attributes."""
+    subs: tuple[Sub, ...] = (*empty, *(np.array(column, np.int64) for column in zip(*ranks, strict=True)))
+    return Frame(np.full(len(ranks), position, np.int64), subs, {})
 
 
 def _fold_type(operator: Aggregate) -> TupleType:

@@ -20,7 +20,8 @@ from thalweg.runtime import event_time_marks as marks
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
 from thalweg.runtime.aggregate_operator import AggregateOperators
-from thalweg.runtime.columns import Array, Column, concat, to_list
+from thalweg.runtime.columns import Array, Column, to_list
+from thalweg.runtime.failed_tuples import record_failure
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.logic_operator import Ports, ProcessRun
@@ -85,9 +86,11 @@ class FrameOperators(AggregateOperators):
             kept = np.asarray(mask) if isinstance(mask, np.ndarray) else np.full(len(frame), mask)
             return some(frame.select(live).where(kept))
         function, given = self._function(name), self.program.input_types[name][0]
-        truths, at = self._looped(turn, name, frame, lambda part: loops.filter_rows(function, part, given))
+        truths, at = self._looped(
+            turn, name, frame, lambda failed, stops: loops.filter_rows(function, frame, given, failed, stops=stops)
+        )
         kept = np.zeros(len(frame), np.bool_)
-        kept[at] = np.concatenate([np.array(part, np.bool_) for part in truths])
+        kept[at] = truths
         return some(frame.select(live).where(kept))
 
     def map(
@@ -101,8 +104,9 @@ class FrameOperators(AggregateOperators):
         operator = self.program.operators[name]
         assert isinstance(operator, Map)
         function, given, into = self._function(name), self.program.input_types[name][0], operator.outputs[0]
-        parts, at = self._looped(turn, name, frame, lambda part: loops.map_rows(function, part, given, into))
-        mapped = {n: concat([part[n] for part in parts]) for n in into.names}
+        mapped, at = self._looped(
+            turn, name, frame, lambda failed, stops: loops.map_rows(function, frame, given, into, failed, stops=stops)
+        )
         return some(at_rows(frame, at).with_columns(mapped).select(live))
 
     def flat_map(self, turn: Turn, name: str, frame: Frame | None, live: Sequence[str]) -> Frame | None:
@@ -242,7 +246,7 @@ class FrameOperators(AggregateOperators):
         if run.skipped:
             turn.output.counts.skip(name, run.skipped)
         for failed in run.failures:
-            self._failed(turn, operator, failed.order_key, failed.error, failed.shown)
+            record_failure(self.program, turn, operator, failed.order_key, failed.error, failed.shown)
         return [None if f is None else f.select(live) for f, live in zip(found, lives, strict=True)]
 
     def _lone(self, operator: Process) -> Logic:

@@ -157,7 +157,7 @@ class ProcessRun:
                 logic.process(item, port)
                 results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
             except Exception as error:  # any error of user code is attributed to its tuple
-                if not self._failed(number, no_rank, error, repr(item)):
+                if not self._failed(number, no_rank, error, item):
                     return False
                 continue
             for count, (p, values) in enumerate(results):
@@ -230,16 +230,18 @@ class ProcessRun:
         out.numbers.append(0)
         out.values.append((time,))
 
-    def _failed(self, number: int, rank: tuple[int, ...], error: Exception, shown: str) -> bool:
-        """Apply the operator's policy to a failed event; returns whether to continue."""
-        if self.operator.on_error == "fail":
+    def _failed(self, number: int, rank: tuple[int, ...], error: Exception, event: Any) -> bool:
+        """Apply the operator's policy to a failed event, a tuple or the text of another one; returns whether to
+        continue."""
+        port = self.operator.dead_port
+        if port is None and self.operator.on_error == "skip":
+            self.skipped += 1
+            return True
+        shown = event if isinstance(event, str) else repr(event)
+        if port is None:
             at = self._positions(np.array([number]), self.order, self.end)
             self.failures.append(FailedEvent((*at.order_key(0), *rank, 0), error, shown))
             return False
-        port = self.operator.dead_port
-        if port is None:
-            self.skipped += 1
-            return True
         out = self.emitted[port]
         out.events.append(number)
         out.ranks.append(rank)

@@ -1,8 +1,8 @@
 """Generated row loops: a user function over the tuples of a frame, with local variables and without a dict per tuple.
 
 A loop is generated for the attributes that the function may read and the type that it returns: the tuple is built and
-the result unpacked inline. Types are checked for a run of tuples together, and value by value only if one differs.
-A loop ends at the first tuple that fails.
+the result unpacked inline. Types are checked for a run of tuples together, and value by value only where one differs.
+A tuple that fails is left out, and the loop goes on with the next one, unless the first failure stops the operator.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from zlib import crc32
 
 import numpy as np
 
-from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType, conform
+from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, TupleType, conform
 from thalweg.ir.user_tracebacks import run_generated
 from thalweg.ir.user_tuples import row_maker, unpack
 from thalweg.ir.values import reviver
-from thalweg.runtime.columns import DTYPES, Coded, Column, from_values, texts
+from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values, texts
 from thalweg.runtime.frame import Frame
 
 Loop = Callable[..., None]
@@ -31,12 +31,15 @@ _EXACT: dict[AttributeType, type] = {INT: int, FLOAT: float, STR: str, BOOL: boo
 _STRUCT: dict[AttributeType, str] = {INT: "q", FLOAT: "d", BOOL: "?"}
 
 
+# Takes the index of a tuple on which the function failed; returns whether to continue with the next one.
+OnFailure = Callable[[int, Exception], bool]
+
+
 class LoopResult(NamedTuple):
-    """The results of a loop, the number of tuples that it processed, and the error that ended it."""
+    """The results of a loop, and the rows that they come from."""
 
     made: Any
-    rows: int
-    error: Exception | None
+    at: Array
 
 
 Classes = tuple[type | None, ...]
@@ -46,70 +49,125 @@ def _classes(tuple_type: TupleType) -> Classes:
     return tuple(tuple_type.classes())
 
 
-def map_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType, output: TupleType) -> LoopResult:
-    """The results of a map, column by column."""
+def map_rows(
+    function: Callable[[Any], Any],
+    frame: Frame,
+    input_type: TupleType,
+    output: TupleType,
+    failed: OnFailure,
+    *,
+    stops: bool = False,
+) -> LoopResult:
+    """The results of a map, column by column. `stops`: no tuple after one that raises is processed."""
     loop = _map_loop(input_type, _classes(input_type), tuple(frame.columns), output, _classes(output))
     width = len(output.attributes)
     made: list[list[Any]] = [[] for _ in output.attributes]
-    done, error = 0, None
-    for results, raised in _runs(loop, function, frame):
+    kept: list[Array] = [np.arange(0)]
+    for start, results, raised in _runs(loop, function, frame, width or 1, stops=stops):
         lists = [results[i::width] for i in range(width)]
-        columns, count, wrong = _exact(lists, output, len(lists[0]) if lists else len(results))
+        at = _others(start, len(results) // (width or 1), raised)
+        columns, wrong = _exact(lists, output)
+        failures = sorted([*raised, *((int(at[i]), error) for i, error in wrong)], key=itemgetter(0))
+        at = np.delete(at, [i for i, _ in wrong])
+        end = _first_refused(failures, failed)
+        if end is not None:
+            at = at[at < end]
+            columns = [column[: len(at)] for column in columns]
         for all_of_it, column in zip(made, columns, strict=True):
             all_of_it.append(column)
-        done += count
-        error = wrong or raised
-        if error is not None:
+        kept.append(at)
+        if end is not None:
             break
     columns_of = [_joined(runs, kind) for runs, (_, kind) in zip(made, output.attributes, strict=True)]
-    return LoopResult(dict(zip(output.names, columns_of, strict=True)), done, error)
+    return LoopResult(dict(zip(output.names, columns_of, strict=True)), np.concatenate(kept))
 
 
-def filter_rows(function: Callable[[Any], Any], frame: Frame, input_type: TupleType) -> LoopResult:
+def filter_rows(
+    function: Callable[[Any], Any], frame: Frame, input_type: TupleType, failed: OnFailure, *, stops: bool = False
+) -> LoopResult:
     """The result of a predicate for each tuple."""
     loop = _filter_loop(input_type, _classes(input_type), tuple(frame.columns))
     truths: list[bool] = []
-    for results, raised in _runs(loop, function, frame):
+    kept: list[Array] = [np.arange(0)]
+    for start, results, raised in _runs(loop, function, frame, 1, stops=stops):
         truths += results
-        if raised is not None:
-            return LoopResult(truths, len(truths), raised)
-    return LoopResult(truths, len(truths), None)
+        kept.append(_others(start, len(results), raised))
+        if _first_refused(raised, failed) is not None:
+            break
+    return LoopResult(truths, np.concatenate(kept))
 
 
-def _runs(loop: Loop, function: Callable[[Any], Any], frame: Frame) -> Iterator[tuple[list[Any], Exception | None]]:
-    """The loop's results, a run of tuples at a time; the last run with the error that ended the loop, if any."""
+_Failures = list[tuple[int, Exception]]  # the index of a tuple, and what was raised
+
+
+def _runs(
+    loop: Loop, function: Callable[[Any], Any], frame: Frame, width: int, *, stops: bool
+) -> Iterator[tuple[int, list[Any], _Failures]]:
+    """The loop's results, `width` of them for a tuple, a run of tuples at a time, with the tuples that raised."""
     columns = [texts(c) if isinstance(c, Coded) else c for c in frame.columns.values()]
     for start in range(0, len(frame), _RUN):
         stop = min(start + _RUN, len(frame))
         lists = [column[start:stop].tolist() for column in columns]
         items: Iterator[Any] = zip(*lists, strict=True) if lists else repeat((), stop - start)
         results: list[Any] = []
-        try:
-            loop(function, items, results)
-        except Exception as error:  # any error of a user function is attributed to its tuple
-            yield results, error
-            return
-        yield results, None
-
-
-def _exact(lists: list[list[Any]], output: TupleType, rows: int) -> tuple[list[Any], int, Exception | None]:
-    """The results by column, in stored form, up to the first tuple that does not conform."""
-    try:
-        return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], rows, None
-    except (TypeError, struct.error, UnicodeEncodeError):
-        conformed: list[list[Any]] = [[] for _ in lists]
-        for index in range(rows):
+        raised: _Failures = []
+        going = True
+        while going:
             try:
-                row = [conform(v[index], k, n) for (n, k), v in zip(output.attributes, lists, strict=True)]
-            except Exception as error:
-                return (
-                    [_as_they_are(v, kind) for v, (_, kind) in zip(conformed, output.attributes, strict=True)],
-                    index,
-                    error,
-                )
-            for column, value in zip(conformed, row, strict=True):
-                column.append(value)
-        return _exact(conformed, output, rows)
+                loop(function, items, results)
+                going = False
+            except Exception as error:  # any error of a user function is attributed to its tuple
+                raised.append((start + len(results) // width + len(raised), error))
+                going = not stops  # `items` is after the tuple that raised
+        yield start, results, raised
+
+
+def _others(start: int, results: int, raised: _Failures) -> Array:
+    """The rows of a run that have results."""
+    rows = np.arange(start, start + results + len(raised))
+    return np.delete(rows, [index - start for index, _ in raised]) if raised else rows
+
+
+def _first_refused(failures: _Failures, failed: OnFailure) -> int | None:
+    return next((index for index, error in failures if not failed(index, error)), None)
+
+
+def _exact(lists: list[list[Any]], output: TupleType) -> tuple[list[Any], _Failures]:
+    """The results by column, in stored form, of the tuples that conform; and the others, by index in the lists."""
+    try:
+        return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], []
+    except (TypeError, struct.error, UnicodeEncodeError):
+        wrong = _conform_rows(lists, output)
+    for index, _ in reversed(wrong):
+        for values in lists:
+            del values[index]
+    return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], wrong
+
+
+def _conform_rows(lists: list[list[Any]], output: TupleType) -> _Failures:
+    """Convert the values that are not of exactly their type; returns the tuples for which this fails."""
+    wrong: _Failures = []
+    odd = {i for values, (_, kind) in zip(lists, output.attributes, strict=True) for i in _inexact(values, kind)}
+    for index in sorted(odd):
+        try:
+            row = [conform(v[index], k, n) for (n, k), v in zip(output.attributes, lists, strict=True)]
+        except Exception as error:
+            wrong.append((index, error))
+        else:
+            for values, value in zip(lists, row, strict=True):
+                values[index] = value
+    return wrong
+
+
+def _inexact(values: list[Any], kind: AttributeType) -> list[int]:
+    exact = _EXACT.get(kind)
+    if exact is None:  # conformed when it was unpacked
+        return []
+    if kind is INT:
+        return [i for i, v in enumerate(values) if type(v) is not int or not INT64_MIN <= v <= INT64_MAX]
+    if kind is STR:
+        return [i for i, v in enumerate(values) if type(v) is not str or not v.isascii()]
+    return [i for i, v in enumerate(values) if type(v) is not exact]
 
 
 def _as_they_are(values: list[Any], kind: AttributeType) -> list[Any] | Column:

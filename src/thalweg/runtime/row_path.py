@@ -1,24 +1,21 @@
 """The row path: an operator's function, called tuple by tuple, and the handling of tuples on which it fails.
-
-A failure is recorded in the turn, not raised: the engine reports the failure at the smallest position, which may be on
-another channel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from thalweg.errors import summary
-from thalweg.ir.operators import DEAD_LETTER, Operator
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
 from thalweg.runtime.columns import Array, Column
+from thalweg.runtime.failed_tuples import FailedTuples
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.kernels import Fallback
-from thalweg.runtime.pe_program import Failure, Program
+from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
 
@@ -46,20 +43,11 @@ class RowPath:
         return function
 
     def _looped(
-        self, turn: Turn, name: str, frame: Frame, loop: Callable[[Frame], loops.LoopResult]
-    ) -> tuple[list[Any], Array]:
-        """The results of a loop over the frame's tuples, part by part, and the rows they come from. A loop ends at the
-        first tuple that fails; if the operator's policy is to continue without it, a new loop starts after it."""
-        parts: list[Any] = []
-        kept: list[Array] = []
-        start, going = 0, True
-        while going:
-            part, done, error = loop(frame.window(start, len(frame)) if start else frame)
-            parts.append(part)
-            kept.append(np.arange(start, start + done))
-            start += done + 1
-            going = error is not None and self._fail(turn, name, frame, start - 1, error) and start < len(frame)
-        return parts, np.concatenate(kept)
+        self, turn: Turn, name: str, frame: Frame, loop: Callable[[loops.OnFailure, bool], loops.LoopResult]
+    ) -> loops.LoopResult:
+        """The results of a loop over the frame's tuples, without those on which it failed."""
+        with self._failures(turn, name, frame) as failures:
+            return loop(failures.add, failures.stops)
 
     def _rows(self, turn: Turn, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
         """The converted results of the operator's function, and the rows they come from."""
@@ -75,38 +63,29 @@ class RowPath:
         tuples after the first failure unless the operator's policy is to continue."""
         results: list[Any] = []
         failed: list[int] = []
-        for index, item in enumerate(items):
-            try:
-                results.append(step(item))
-            except Exception as error:  # any error of a user function is attributed to its tuple
-                failed.append(index)
-                if not self._fail(turn, name, frame, index, error):
-                    break
+        with self._failures(turn, name, frame) as failures:
+            for index, item in enumerate(items):
+                try:
+                    results.append(step(item))
+                except Exception as error:  # any error of a user function is attributed to its tuple
+                    failed.append(index)
+                    if not failures.add(index, error):
+                        break
         if not failed:
             return results, np.arange(len(results))
         return results, np.delete(np.arange(len(results) + len(failed)), failed)
 
-    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> bool:
-        """Apply the operator's policy to a failed tuple; returns whether to continue."""
-        operator = self.program.operators[name]
-        row = frame.window(index, index + 1)
-        (shown,) = rows.rows(row, self.program.input_types[name][0])
-        return self._failed(turn, operator, frame.order_key(index), error, repr(shown))
+    @contextmanager
+    def _failures(self, turn: Turn, name: str, frame: Frame) -> Iterator[FailedTuples]:
+        """Collects the tuples of a frame on which an operator fails, and applies its policy to them."""
+        failures = FailedTuples(self.program, turn, name, frame)
+        yield failures
+        failures.close()
 
-    def _failed(self, turn: Turn, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str) -> bool:
-        """The same for any event that failed in an operator: a tuple, a mark or the end."""
-        match operator.on_error:
-            case "skip":
-                turn.output.counts.skip(operator.name)
-            case "dead_letter":
-                columns = rows.columns_of([(operator.name, summary(error), shown)], DEAD_LETTER)
-                letter = Frame(np.full(1, order_key[0], np.int64), order_key[1:], columns)
-                turn.put_letters(operator.name, letter)
-            case _:
-                rank = self.program.ranks[operator.name]
-                turn.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, shown))
-                return False
-        return True
+    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> None:
+        """Apply the operator's policy to one failed tuple."""
+        with self._failures(turn, name, frame) as failures:
+            failures.add(index, error)
 
     def dead_letters(self, turn: Turn, name: str, width: int) -> Frame | None:
         """The tuples on which an operator failed, as its last output port emits them."""
