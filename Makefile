@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PIP := -m pip --quiet --disable-pip-version-check
 
 .PHONY: setup lock run test test-fast test-lowest test-cases test-spark test-long test-services lint format \
-	bench-kernels bench-spark bench-ordering bench-planning bench-versions bench-soak bench-start clean
+	bench-kernels bench-spark bench-ordering bench-planning bench-versions bench-soak bench-start bench-failures clean
 
 setup: .venv/ready
 
@@ -125,6 +125,10 @@ bench-versions: setup .venv/started
 
 bench-soak: setup
 	$(BIN)/python benchmarks/soak/soak.py
+
+# What failing tuples and bad lines of files cost, by kind of operator and format.
+bench-failures: setup
+	$(BIN)/python -m benchmarks.failures.bench
 
 # How long commands take that do next to nothing; and where the time of a start on Spark goes.
 bench-start: setup .venv/started

@@ -30,7 +30,7 @@ class Name(tw.Tuple):
 
 def hard(t: Any) -> int:
     """It calls what no kernel has, and fails if x is 0."""
-    return (zlib.crc32(t.s.encode()) % 8) // t.x
+    return int((zlib.crc32(t.s.encode()) % 8) // t.x)
 
 
 def made(t: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ OPERATORS: dict[str, Form] = {
         window.running(by="k"), k=agg.any("k"), v=agg.sum(lambda t: 100 // t.x), on_error=p
     ),
     "running aggregate, its field": lambda s, p: s.aggregate(
-        window.running(by="k"), k=agg.any("k"), v=agg.sum("x") // agg.last("x"), on_error=p
+        window.running(by="k"), k=agg.any("k"), v=agg.sum("x") / agg.last("x"), on_error=p
     ),
     "tumbling aggregate, readable": lambda s, p: s.aggregate(
         window.tumbling(count=10, by="k"), k=agg.any("k"), v=agg.sum(lambda t: 100 // t.x), on_error=p

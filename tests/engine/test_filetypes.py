@@ -309,13 +309,13 @@ def test_the_row_is_that_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("format", "content", "expected", "found"),
     [
-        ("csv", "d,maybe\n1,1\nx,\n", "Decimal", "'x' in row 1"),
-        ("csv", "d,maybe\n,1\n", "Decimal in every row", "nothing in row 0"),
-        ("csv", "d,maybe\n1,sNaN\n", "Decimal | None", "'sNaN' in row 0"),
+        ("csv", "d,maybe\n1,1\nx,\n", "Decimal", "'x' in row 1, line 3"),
+        ("csv", "d,maybe\n,1\n", "Decimal in every row", "nothing in row 0, line 2"),
+        ("csv", "d,maybe\n1,sNaN\n", "Decimal | None", "'sNaN' in row 0, line 2"),
         ("csv", "maybe\n1\n", "Decimal", "a file with maybe"),
-        ("jsonl", '{"d": true}', "Decimal", "True at d in row 0"),
-        ("jsonl", '{"d": 1}\n{}', "Decimal in every row", "nothing at d in row 1"),
-        ("jsonl", '{"d": ["1"]}', "Decimal", "['1'] at d in row 0"),
+        ("jsonl", '{"d": true}', "Decimal", "True in row 0, line 1"),
+        ("jsonl", '{"d": 1}\n{}', "Decimal in every row", "nothing (the line has no attribute) in row 1, line 2"),
+        ("jsonl", '{"d": ["1"]}', "Decimal", "['1'] in row 0, line 1"),
     ],
 )
 def test_text_that_does_not_fit(tmp_path: Path, format: str, content: str, expected: str, found: str) -> None:
@@ -328,15 +328,19 @@ def test_text_that_does_not_fit(tmp_path: Path, format: str, content: str, expec
 @pytest.mark.parametrize(
     ("line", "expected", "found"),
     [
-        ('{"n": 1.0, "numbers": []}', "int", "1.0 at n in row 0"),
-        ('{"n": 1, "numbers": [1, "a"]}', "int", "'a' at numbers[1] in row 0"),
-        ('{"n": 1, "numbers": [1, null]}', "int in every row", "nothing at numbers[1] in row 0"),
-        ('{"n": 1, "numbers": 3}', "list[int]", "3 at numbers in row 0"),
-        ('{"n": 1, "numbers": [], "point": {"x": 1}}', "list[str] in every row", "nothing at point.tags in row 0"),
-        ('{"n": 1, "numbers": [], "point": {"x": 1, "tags": ["a", 2]}}', "str", "2 at point.tags[1] in row 0"),
-        ('{"n": 1, "numbers": [], "when": "noon"}', "datetime | None", "'noon' at when in row 0"),
-        ('{"n": 1, "numbers": [], "data": "é"}', "bytes | None", "'é' at data in row 0"),
-        ('{"n": 9223372036854775808, "numbers": []}', "int", "9223372036854775808 at n in row 0"),
+        ('{"n": 1.0, "numbers": []}', "int", "1.0 in row 0, line 1"),
+        ('{"n": 1, "numbers": [1, "a"]}', "int", "'a' at numbers[1] in row 0, line 1"),
+        ('{"n": 1, "numbers": [1, null]}', "int in every row", "nothing at numbers[1] in row 0, line 1"),
+        ('{"n": 1, "numbers": 3}', "list[int]", "3 in row 0, line 1"),
+        (
+            '{"n": 1, "numbers": [], "point": {"x": 1}}',
+            "list[str] in every row",
+            "nothing at point.tags in row 0, line 1",
+        ),
+        ('{"n": 1, "numbers": [], "point": {"x": 1, "tags": ["a", 2]}}', "str", "2 at point.tags[1] in row 0, line 1"),
+        ('{"n": 1, "numbers": [], "when": "noon"}', "datetime | None", "'noon' in row 0, line 1"),
+        ('{"n": 1, "numbers": [], "data": "é"}', "bytes | None", "'é' in row 0, line 1"),
+        ('{"n": 9223372036854775808, "numbers": []}', "int", "9223372036854775808 in row 0, line 1"),
     ],
 )
 def test_json_names_the_part_that_does_not_fit(tmp_path: Path, line: str, expected: str, found: str) -> None:
@@ -345,7 +349,9 @@ def test_json_names_the_part_that_does_not_fit(tmp_path: Path, line: str, expect
     assert (error.expected, error.found) == (expected, found)
 
 
-@pytest.mark.parametrize(("content", "found"), [('{"d": 1', "line 1: "), ('{"d": 1}\n[1]', "line 2 is not an object")])
+@pytest.mark.parametrize(
+    ("content", "found"), [('{"d": 1', "in row 0, line 1"), ('{"d": 1}\n[1]', "[1] in row 1, line 2")]
+)
 def test_lines_that_are_not_objects(tmp_path: Path, content: str, found: str) -> None:
     (tmp_path / "a.jsonl").write_text(content)
     with pytest.raises(InputError, match="cannot be read as jsonl") as caught:
@@ -402,5 +408,6 @@ def test_one_line_one_row(tmp_path: Path) -> None:
         n: int
 
     (tmp_path / "a.jsonl").write_text('{"n": 1} {"n": 2}\n')
-    with pytest.raises(InputError, match="one row per line"):
+    with pytest.raises(InputError, match="cannot be read as jsonl") as caught:
         read_again(tmp_path, N, "jsonl")
+    assert caught.value.found == '{"n": 1} {"n": 2} (Extra data, column 10) in row 0, line 1'

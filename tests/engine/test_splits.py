@@ -341,13 +341,13 @@ def test_jsonl(tmp_path: Path) -> None:
     ("format", "content", "message"),
     [
         ("csv", "i,x,s,b\n,0.5,a,true\n", "attribute i does not fit"),
-        ("csv", "i,x,s,b\nNA,0.5,a,true\n", "cannot be read as csv"),
-        ("csv", "i,x,s,b\n1.5,0.5,a,true\n", "cannot be read as csv"),
+        ("csv", "i,x,s,b\nNA,0.5,a,true\n", "attribute i does not fit"),
+        ("csv", "i,x,s,b\n1.5,0.5,a,true\n", "attribute i does not fit"),
         ("csv", "i,x,s\n1,0.5,a\n", "attribute b does not fit"),
         ("csv", "i,x,s,b\n1,0.5\n", "cannot be read as csv"),
         ("csv", "", "cannot be read as csv"),
         ("jsonl", '{"i": 1, "x": 1, "s": "a"}\n', "attribute b does not fit"),
-        ("jsonl", '{"i": "1", "x": 1, "s": "a", "b": true}\n', "cannot be read as jsonl"),
+        ("jsonl", '{"i": "1", "x": 1, "s": "a", "b": true}\n', "attribute i does not fit"),
         ("jsonl", '{"i": 1', "cannot be read as jsonl"),
     ],
 )

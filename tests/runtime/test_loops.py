@@ -131,7 +131,7 @@ def test_a_map_to_no_attributes() -> None:
     assert len(map_rows(lambda t: {}, FRAME, In.tuple_type, nothing, no_failure).at) == 4
     for stops, at in ((True, [0]), (False, [0, 2, 3])):
         failures = Failures(stops=stops)
-        function = lambda t: {} if t.i != 2 else {"a": 1}  # noqa: E731
+        function = lambda t: {} if t.i != 2 else {"a": 1}
         found = map_rows(function, FRAME, In.tuple_type, nothing, failures, stops=stops)
         assert found.at.tolist() == at
         assert [index for index, _ in failures.found] == [1]
@@ -170,7 +170,7 @@ def test_each_tuple_is_processed_once_whatever_fails() -> None:
     good = [i for i in range(3000) if i % 7 and i % 5]
     assert seen == list(range(3000))
     assert found.at.tolist() == to_list(found.made["i"]) == good
-    assert [index for index, _ in failures.found] == sorted(set(range(3000)) - set(good))
+    assert sorted(index for index, _ in failures.found) == sorted(set(range(3000)) - set(good))
 
 
 def test_each_tuple_is_an_object_of_its_own() -> None:

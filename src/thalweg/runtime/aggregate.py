@@ -228,6 +228,13 @@ def emitting(operator: Aggregate, groups: KeyGroups) -> Array | None:
     return None if every == 1 else np.flatnonzero((groups.index + 1) % every == 0)
 
 
+def arguments(operator: Aggregate, row: Any) -> list[Any]:
+    """The arguments of the folds for one tuple; None for a fold without one."""
+    return [
+        None if fold.argument is None else conform(fold.argument.callable(row), fold.type) for fold in operator.folds
+    ]
+
+
 class RowFolds:
     """The same folds, tuple by tuple in Python: for frames in which a kernel would give a different result."""
 
@@ -250,12 +257,9 @@ class RowFolds:
 
     def step(self, group: int, row: Any) -> dict[str, Any]:
         """Add one tuple to a group and return the value of each fold. A failed step leaves the state unchanged."""
-        arguments = [
-            None if fold.argument is None else conform(fold.argument.callable(row), fold.type)
-            for fold in self.operator.folds
-        ]
+        given = arguments(self.operator, row)
         window, count = self.operator.window, self.counts[group]
-        taken = tuple(arguments[i] for i in self.stored)
+        taken = tuple(given[i] for i in self.stored)
         folded = self._slide(group, taken, window.count) if isinstance(window, Sliding) else self._extend(group, taken)
         self.counts[group] = count + 1
         match window:
@@ -266,7 +270,7 @@ class RowFolds:
             case _:
                 seen = count + 1
         known = dict(zip(self.stored, folded, strict=True))
-        return {fold_name(i): seen if counted else known.get(i, arguments[i]) for i, counted in enumerate(self.counted)}
+        return {fold_name(i): seen if counted else known.get(i, given[i]) for i, counted in enumerate(self.counted)}
 
     def _extend(self, group: int, taken: tuple[Any, ...]) -> tuple[Any, ...]:
         """The folds of the open block."""

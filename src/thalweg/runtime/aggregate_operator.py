@@ -14,7 +14,7 @@ from thalweg.ir.types import TupleType
 from thalweg.runtime import aggregate
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime.aggregate import KeyGroups
-from thalweg.runtime.columns import Array, Column, take
+from thalweg.runtime.columns import Array, Column, from_values, take
 from thalweg.runtime.failed_tuples import put_letters, record_failure
 from thalweg.runtime.frame import Frame, Sub
 from thalweg.runtime.kernels import Fallback
@@ -57,11 +57,18 @@ class AggregateOperators(RowPath):
         live: Sequence[str],
     ) -> Frame | None:
         assert turn.state is not None
+        given = self._arguments(turn, operator, frame, arguments)
+        if given is not None:
+            frame, argument_columns = given
+            if not len(frame):
+                return None
         key_values = [frame.columns[n] for n in operator.window.by]
         keys = keys_of(key_values, len(frame))
         groups = KeyGroups(operator, turn.state, keys, key_values)
+        if given is None:
+            return self._aggregate_rows(turn, operator, frame, keys.codes, groups, live)
         try:
-            folds = aggregate.fold_frame(operator, groups, arguments(frame.columns, len(frame)))
+            folds = aggregate.fold_frame(operator, groups, argument_columns)
         except Fallback:
             return self._aggregate_rows(turn, operator, frame, keys.codes, groups, live)
         shown = aggregate.emitting(operator, groups)
@@ -73,12 +80,37 @@ class AggregateOperators(RowPath):
         if not len(emitted):
             return None
         in_order = {n: take(column, source) for n, column in folds.items()}
-        try:
-            columns = fields(in_order, len(emitted))
-        except Fallback:
-            columns, kept = self._field_rows(turn, operator, frame if at is None else frame.take(at), in_order)
+        found = self._vector(fields, emitted.with_columns(in_order))
+        columns = found.result
+        if len(found.rest):
+            emitting = at_rows(frame if at is None else frame.take(at), found.rest)
+            folded = {n: take(column, found.rest) for n, column in in_order.items()}
+            columns, kept = self._field_rows(turn, operator, emitting, folded)
+            if len(found.rows):
+                columns, kept = found.merged({n: found.result[n] for n in live}, columns, kept)
             emitted = at_rows(emitted, kept)
         return some(emitted.with_columns({n: columns[n] for n in live}))
+
+    def _arguments(
+        self,
+        turn: Turn,
+        operator: Aggregate,
+        frame: Frame,
+        arguments: Callable[[Columns, int], list[Column | None]],
+    ) -> tuple[Frame, list[Column | None]] | None:
+        """The tuples whose arguments can be computed, and these arguments; None: all tuples take the row path."""
+        found = self._vector(arguments, frame)
+        if not len(found.rest):
+            return frame, found.result
+        if not len(found.rows):
+            return None
+        rest = frame.take(found.rest)
+        tuples = rows.rows(rest, self.program.input_types[operator.name][0])
+        values, kept = self._each(turn, operator.name, rest, tuples, lambda row: aggregate.arguments(operator, row))
+        by_fold = {str(i): column for i, column in enumerate(found.result) if column is not None}
+        of_rest = {i: from_values([v[int(i)] for v in values], operator.folds[int(i)].type) for i in by_fold}
+        merged, at = found.merged(by_fold, of_rest, kept)
+        return frame.take(at), [merged.get(str(i)) for i in range(len(operator.folds))]
 
     def _close_aggregate(self, turn: Turn, operator: Aggregate, live: Sequence[str]) -> Frame | None:
         """The results of the blocks that are still open at the end."""

@@ -76,11 +76,11 @@ def _is_distinct(values: pa.Array) -> bool:
     return pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values)
 
 
-def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa.ChunkedArray:
-    """A column of a type that has a numpy form, as that type; `first` is the number of its first row."""
+def plain_values(column: pa.ChunkedArray, kind: AttributeType) -> pa.ChunkedArray:
+    """A column of a type that has a numpy form, as that type."""
     if column.null_count:
-        row = first + next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
-        raise Misfit(f"{kind} in every row", f"nothing in row {row}")
+        row = next(i for i, v in enumerate(column.is_null().to_pylist()) if v)
+        raise Misfit(f"{kind} in every row", "nothing", row=row)
     if kind is STR and pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
         return column
     if not TAKEN[kind](column.type):
@@ -88,7 +88,21 @@ def plain_values(column: pa.ChunkedArray, kind: AttributeType, first: int) -> pa
     try:
         return column.cast(ARROW_TYPES[kind])
     except pa.ArrowInvalid as error:
-        raise Misfit(str(kind), f"{column.type} ({error})") from None
+        row = _first_that_fails(column, ARROW_TYPES[kind])
+        raise Misfit(str(kind), f"{column[row]} as {column.type} ({error})", row=row) from None
+
+
+def _first_that_fails(column: pa.ChunkedArray, into: pa.DataType) -> int:
+    """The first row whose value cannot be cast; there is one."""
+    start, stop = 0, len(column)
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        try:
+            column.slice(start, middle - start).cast(into)
+            start = middle
+        except pa.ArrowInvalid:
+            stop = middle
+    return start
 
 
 def file_values(column: pa.ChunkedArray, kind: AttributeType) -> list[Any]:

@@ -83,7 +83,7 @@ def _taken(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Column:
         raise TypeError(f"{name}: expected {kind}, found a null")
     try:
         if not kind.boxed:
-            return from_arrow(plain_values(column, kind, 0))
+            return from_arrow(plain_values(column, kind))
         values = file_values(column, kind)
     except Misfit as misfit:
         raise TypeError(f"{name}: {misfit}") from None

@@ -56,12 +56,19 @@ def _apart(
     test: Array, yes: Array, a: Branch, b: Branch, columns: Mapping[str, Any], kind: AttributeType
 ) -> Array | Coded:
     no = np.flatnonzero(np.logical_not(test))
-    found_a, found_b = (branch(_taken(columns, rows), len(rows)) for branch, rows in ((a, yes), (b, no)))
+    found_a, found_b = (_branch(branch, columns, rows, len(test)) for branch, rows in ((a, yes), (b, no)))
     if kind is STR:
         values, found_a, found_b = _shared(found_a, found_b)
     result = np.empty(len(test), np.int32 if kind is STR else DTYPES[kind])
     result[yes], result[no] = found_a, found_b
     return Coded(result, values) if kind is STR else result
+
+
+def _branch(branch: Branch, columns: Mapping[str, Any], rows: Array, count: int) -> Any:
+    try:
+        return branch(_taken(columns, rows), len(rows))
+    except Fallback as fallback:
+        raise fallback.spread(rows, count) from None
 
 
 def _taken(columns: Mapping[str, Any], rows: Array) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Operations that CPython evaluates itself: once per distinct string, once per pair of them, or once per row.
 
-So they are exact by construction. If Python raises, or a result does not fit its type, the frame takes the row path.
+So they are exact by construction. Rows for which Python raises, or a result does not fit its type, take the row path.
 Only values that occur in rows of the frame are evaluated: others might raise.
 """
 
@@ -44,9 +44,29 @@ def _called(call: Callable[[], list[Any]], kind: AttributeType) -> list[Any]:
         values = call()
     except Exception:  # any error: the row path raises it at its tuple
         raise Fallback from None
-    if not set(map(type, values)) <= _TYPES[kind] or (kind is STR and not all(map(_can_be_stored, values))):
+    if not _fit(values, kind):
         raise Fallback
     return values
+
+
+def _fit(values: list[Any], kind: AttributeType) -> bool:
+    return set(map(type, values)) <= _TYPES[kind] and (kind is not STR or all(map(_can_be_stored, values)))
+
+
+def _evaluated(function: Callable[..., Any], kind: AttributeType, lists: Sequence[Any], count: int) -> list[Any]:
+    """The function's values; falls back for those of these arguments for which it has none."""
+    try:
+        return _called(lambda: list(map(function, *lists)), kind)
+    except Fallback:
+        arguments = zip(*lists, strict=False)  # some are one value, repeated without end
+        raise Fallback(np.fromiter((_fails(function, kind, a) for a in arguments), np.bool_, count)) from None
+
+
+def _fails(function: Callable[..., Any], kind: AttributeType, arguments: Sequence[Any]) -> bool:
+    try:
+        return not _fit([function(*arguments)], kind)
+    except Exception:  # as above
+        return True
 
 
 def _can_be_stored(text: str) -> bool:
@@ -62,7 +82,8 @@ def _can_be_stored(text: str) -> bool:
 
 def _by_row(function: Callable[..., Any], kind: AttributeType, operands: Sequence[Any]) -> Any:
     lists = [to_list(o) if isinstance(o, Coded | np.ndarray) else repeat(o) for o in operands]
-    values = _called(lambda: list(map(function, *lists)), kind)
+    rows = next(len(o) for o in operands if isinstance(o, Coded | np.ndarray))
+    values = _evaluated(function, kind, lists, rows)
     try:
         return from_values(values, kind)
     except OverflowError:
@@ -74,7 +95,7 @@ def _by_text(function: Callable[..., Any], kind: AttributeType, operands: Sequen
     used[text.codes] = True
     values = text.values.filter(pa.array(used)).to_pylist() if not used.all() else text.values.to_pylist()
     lists = [values if o is text else repeat(o) for o in operands]
-    return _spread(_called(lambda: list(map(function, *lists)), kind), kind, used, text.codes)
+    return _spread(_by_code(function, kind, lists, used, text.codes), kind, used, text.codes)
 
 
 def _by_pair(function: Callable[..., Any], kind: AttributeType, operands: Sequence[Any], a: Coded, b: Coded) -> Any:
@@ -84,7 +105,17 @@ def _by_pair(function: Callable[..., Any], kind: AttributeType, operands: Sequen
     codes = np.divmod(np.flatnonzero(used), len(b.values))
     halves = [t.values.take(pa.array(c)).to_pylist() for t, c in zip((a, b), codes, strict=True)]
     lists = [halves[0] if o is a else halves[1] if o is b else repeat(o) for o in operands]
-    return _spread(_called(lambda: list(map(function, *lists)), kind), kind, used, pairs)
+    return _spread(_by_code(function, kind, lists, used, pairs), kind, used, pairs)
+
+
+def _by_code(
+    function: Callable[..., Any], kind: AttributeType, lists: Sequence[Any], used: Array, codes: Array
+) -> list[Any]:
+    """The function's values for the used codes."""
+    try:
+        return _evaluated(function, kind, lists, int(np.count_nonzero(used)))
+    except Fallback as fallback:
+        raise fallback.spread(np.flatnonzero(used), len(used)).taken(codes) from None
 
 
 def _spread(values: list[Any], kind: AttributeType, used: Array, codes: Array) -> Any:

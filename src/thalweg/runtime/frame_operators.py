@@ -20,7 +20,7 @@ from thalweg.runtime import event_time_marks as marks
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
 from thalweg.runtime.aggregate_operator import AggregateOperators
-from thalweg.runtime.columns import Array, Column, to_list
+from thalweg.runtime.columns import Array, Column, concat
 from thalweg.runtime.failed_tuples import record_failure
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
@@ -81,16 +81,16 @@ class FrameOperators(AggregateOperators):
     ) -> Frame | None:
         if frame is None:
             return None
-        mask = self._vector(predicate, frame)
-        if mask is not None:
-            kept = np.asarray(mask) if isinstance(mask, np.ndarray) else np.full(len(frame), mask)
-            return some(frame.select(live).where(kept))
-        function, given = self._function(name), self.program.input_types[name][0]
-        truths, at = self._looped(
-            turn, name, frame, lambda failed, stops: loops.filter_rows(function, frame, given, failed, stops=stops)
-        )
+        found = self._vector(predicate, frame)
         kept = np.zeros(len(frame), np.bool_)
-        kept[at] = truths
+        if len(found.rows):
+            kept[found.rows] = found.result
+        if len(found.rest):
+            function, given, rest = self._function(name), self.program.input_types[name][0], at_rows(frame, found.rest)
+            truths, at = self._looped(
+                turn, name, rest, lambda failed, stops: loops.filter_rows(function, rest, given, failed, stops=stops)
+            )
+            kept[found.rest[at]] = truths
         return some(frame.select(live).where(kept))
 
     def map(
@@ -98,15 +98,18 @@ class FrameOperators(AggregateOperators):
     ) -> Frame | None:
         if frame is None:
             return None
-        columns = self._vector(fields, frame)
-        if columns is not None:
-            return frame.with_columns({n: columns[n] for n in live})
+        found = self._vector(fields, frame)
+        if not len(found.rest):
+            return frame.with_columns({n: found.result[n] for n in live})
         operator = self.program.operators[name]
         assert isinstance(operator, Map)
         function, given, into = self._function(name), self.program.input_types[name][0], operator.outputs[0]
+        rest = at_rows(frame, found.rest)
         mapped, at = self._looped(
-            turn, name, frame, lambda failed, stops: loops.map_rows(function, frame, given, into, failed, stops=stops)
+            turn, name, rest, lambda failed, stops: loops.map_rows(function, rest, given, into, failed, stops=stops)
         )
+        if len(found.rows):
+            mapped, at = found.merged({n: found.result[n] for n in live}, mapped, at)
         return some(at_rows(frame, at).with_columns(mapped).select(live))
 
     def flat_map(self, turn: Turn, name: str, frame: Frame | None, live: Sequence[str]) -> Frame | None:
@@ -129,11 +132,14 @@ class FrameOperators(AggregateOperators):
     ) -> list[Frame | None]:
         if frame is None:
             return [None] * len(lives)
-        numbers = self._vector(ports, frame)
-        if numbers is None:
-            found, at = self._rows(turn, name, frame, lambda port: _port(port, len(lives)))
-            numbers = np.full(len(frame), -1, np.int64)
-            numbers[at] = found
+        found = self._vector(ports, frame)
+        numbers = np.full(len(frame), -1, np.int64)
+        if len(found.rows):
+            numbers[found.rows] = found.result
+        if len(found.rest):
+            rest = at_rows(frame, found.rest)
+            given, at = self._rows(turn, name, rest, lambda port: _port(port, len(lives)))
+            numbers[found.rest[at]] = given
         return [some(frame.select(live).where(numbers == port)) for port, live in enumerate(lives)]
 
     def union(self, live: Sequence[str], width: int, *frames: Frame | None) -> Frame | None:
@@ -183,16 +189,30 @@ class FrameOperators(AggregateOperators):
     def _batch_rows(
         self, turn: Turn, operator: MapBatches, frame: Frame, whole: Exception
     ) -> tuple[dict[str, Column], Array]:
-        tuple_type = self.program.input_types[operator.name][0]
-
-        def step(index: int) -> tuple[Any, ...]:
-            one = batches.apply(operator, frame.window(index, index + 1), tuple_type)
-            return tuple(to_list(column)[0] for column in one.values())
-
-        values, at = self._each(turn, operator.name, frame, range(len(frame)), step)
-        if len(at) == len(frame):  # it fails only on several rows together: not a function of single rows
+        """The results for the rows on which the function does not fail: batches that fail are halved, since only a
+        single row shows which tuple fails."""
+        tuple_type, count = self.program.input_types[operator.name][0], len(frame)
+        made: list[dict[str, Column]] = []
+        kept: list[Array] = [np.arange(0)]
+        spans = [(count // 2, count), (0, count // 2)] if count > 1 else [(0, 1)]
+        with self._failures(turn, operator.name, frame) as failures:
+            while spans:
+                start, stop = spans.pop()
+                middle = (start + stop) // 2
+                try:
+                    made.append(batches.apply(operator, frame.window(start, stop), tuple_type))
+                    kept.append(np.arange(start, stop))
+                except Exception as error:
+                    if stop - start > 1:
+                        spans += [(middle, stop), (start, middle)]
+                    elif not failures.add(start, error):
+                        break
+        at = np.concatenate(kept)
+        if len(at) == count:  # it fails only on several rows together: not a function of single rows
             self._fail(turn, operator.name, frame, 0, whole)
-        return rows.columns_of(values, operator.outputs[0]), at
+        if not made:
+            return rows.columns_of([], operator.outputs[0]), at
+        return {name: concat([part[name] for part in made]) for name in operator.outputs[0].names}, at
 
     def event_time(
         self, turn: Turn, name: str, frame: Frame | None, lives: Sequence[Sequence[str]]
@@ -224,11 +244,16 @@ class FrameOperators(AggregateOperators):
         assert isinstance(operator, Punctor)
         if frame is None:
             return [None, None]
-        mask = self._vector(predicate, frame)
-        if mask is None:
-            truths, at = self._rows(turn, name, frame, bool)
-            mask, frame = np.array(truths, np.bool_), at_rows(frame, at)
-        marked = np.flatnonzero(np.broadcast_to(mask, len(frame)))
+        found = self._vector(predicate, frame)
+        mask = np.zeros(len(frame), np.bool_)
+        if len(found.rows):
+            mask[found.rows] = found.result
+        if len(found.rest):
+            truths, at = self._rows(turn, name, at_rows(frame, found.rest), bool)
+            mask[found.rest[at]] = truths
+            passing = np.sort(np.concatenate([found.rows, found.rest[at]]))
+            mask, frame = mask[passing], at_rows(frame, passing)
+        marked = np.flatnonzero(mask)
         made = frame.with_columns({}).take(marked).with_columns({"time": np.zeros(len(marked), np.int64)})
         passed = frame.select(lives[0]).with_sub(1)
         return [some(passed), some(made.with_sub(0 if operator.before else 2).select(lives[1]))]

@@ -1,6 +1,7 @@
 """Functions that generated expressions call where the results of numpy and Python could differ.
 
-Each function either returns exactly what Python would, or raises `Fallback`; then the frame takes the row path.
+Each function either returns exactly what Python would, or raises `Fallback`; then the frame takes the row path, or, if
+it is known for which rows the results could differ, only these.
 """
 
 from __future__ import annotations
@@ -19,7 +20,29 @@ _EXACT = 2**53  # above it an int may differ from its float
 
 
 class Fallback(Exception):
-    """This frame must take the row path."""
+    """This frame must take the row path; with a mask of rows, only those."""
+
+    def __init__(self, rows: Array | None = None) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def spread(self, at: Array, count: int) -> Fallback:
+        """The same for a frame of `count` rows, of which the kernel received those at `at`."""
+        if self.rows is None:
+            return self
+        rows = np.zeros(count, np.bool_)
+        rows[at] = self.rows
+        return Fallback(rows)
+
+    def taken(self, at: Array) -> Fallback:
+        """The same for a frame that has the rows at `at`."""
+        return Fallback(None if self.rows is None else self.rows.take(at))
+
+
+def _unless(wrong: Any) -> None:
+    """Fall back for the rows of a mask, if any; a plain truth applies to all rows."""
+    if np.any(wrong):
+        raise Fallback(wrong if isinstance(wrong, np.ndarray) else None)
 
 
 def _bounds(value: Any) -> tuple[int, int]:
@@ -76,7 +99,7 @@ def pow_int(a: Any, b: Any) -> Any:
     """Falls back on a negative exponent, for which Python returns a float."""
     low, high = _bounds(b)
     if low < 0 or high > 64:
-        raise Fallback
+        _unless((b < 0) | (b > 64))
     _fits(max(map(abs, _bounds(a))) ** high)
     return a**b
 
@@ -84,14 +107,13 @@ def pow_int(a: Any, b: Any) -> Any:
 def shift_left(a: Any, b: Any) -> Any:
     low, high = _bounds(b)
     if low < 0 or high > 63:
-        raise Fallback
+        _unless((b < 0) | (b > 63))
     _fits(*(x << high for x in _bounds(a)))
     return a << b
 
 
 def shift_right(a: Any, b: Any) -> Any:
-    if _bounds(b)[0] < 0:
-        raise Fallback
+    _unless(b < 0)
     return a >> np.minimum(b, 63) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a >> b
 
 
@@ -104,8 +126,7 @@ def mod_float(a: Any, b: Any) -> Any:
 
 
 def sqrt(a: Any) -> Any:
-    if np.any(a < 0):
-        raise Fallback
+    _unless(a < 0)
     return np.sqrt(a) if isinstance(a, np.ndarray) else math.sqrt(a)
 
 
@@ -119,8 +140,7 @@ def bool_to_int(a: Any) -> Any:
 
 def whole(a: Any) -> Any:
     """Floats without a fraction as ints. Python raises on NaN and infinities, and its ints are unbounded."""
-    if not np.all(np.abs(a) < 2.0**63):
-        raise Fallback
+    _unless(np.logical_not(np.abs(a) < 2.0**63))
     return a.astype(np.int64) if isinstance(a, np.ndarray) else int(a)
 
 
@@ -151,14 +171,13 @@ def exact(a: Any) -> Any:
     """Ints about to be compared with, or divided as, floats: Python does that exactly, numpy through float64."""
     low, high = _bounds(a)
     if low < -_EXACT or high > _EXACT:
-        raise Fallback
+        _unless((a < -_EXACT) | (a > _EXACT))
     return a
 
 
 def nonzero(b: Any) -> Any:
     """Divisors: Python raises on zero."""
-    if np.any(b == 0):
-        raise Fallback
+    _unless(b == 0)
     return b
 
 
@@ -189,7 +208,7 @@ def ports(value: Any, rows: int, count: int, kind: AttributeType) -> Array:
     assert isinstance(numbers, np.ndarray)
     low, high = _bounds(numbers)
     if low < 0 or high >= count:
-        raise Fallback
+        _unless((numbers < 0) | (numbers >= count))
     return numbers
 
 

@@ -63,13 +63,13 @@ def map_rows(
     width = len(output.attributes)
     made: list[list[Any]] = [[] for _ in output.attributes]
     kept: list[Array] = [np.arange(0)]
-    for start, results, raised in _runs(loop, function, frame, width or 1, stops=stops):
+    for start, results, raised, last in _runs(loop, function, frame, width or 1, None if stops else failed):
         lists = [results[i::width] for i in range(width)]
         at = _others(start, len(results) // (width or 1), raised)
         columns, wrong = _exact(lists, output)
-        failures = sorted([*raised, *((int(at[i]), error) for i, error in wrong)], key=itemgetter(0))
-        at = np.delete(at, [i for i, _ in wrong])
-        end = _first_refused(failures, failed)
+        failures = [(int(at[i]), error) for i, error in wrong] + ([] if last is None else [last])
+        at = np.delete(at, [i for i, _ in wrong]) if wrong else at
+        end = next((index for index, error in failures if not failed(index, error)), None)
         if end is not None:
             at = at[at < end]
             columns = [column[: len(at)] for column in columns]
@@ -89,50 +89,53 @@ def filter_rows(
     loop = _filter_loop(input_type, _classes(input_type), tuple(frame.columns))
     truths: list[bool] = []
     kept: list[Array] = [np.arange(0)]
-    for start, results, raised in _runs(loop, function, frame, 1, stops=stops):
+    for start, results, raised, last in _runs(loop, function, frame, 1, None if stops else failed):
         truths += results
         kept.append(_others(start, len(results), raised))
-        if _first_refused(raised, failed) is not None:
-            break
+        if last is not None:
+            failed(*last)
     return LoopResult(truths, np.concatenate(kept))
 
 
-_Failures = list[tuple[int, Exception]]  # the index of a tuple, and what was raised
+_Failure = tuple[int, Exception]  # the index of a tuple, and what was raised
 
 
 def _runs(
-    loop: Loop, function: Callable[[Any], Any], frame: Frame, width: int, *, stops: bool
-) -> Iterator[tuple[int, list[Any], _Failures]]:
-    """The loop's results, `width` of them for a tuple, a run of tuples at a time, with the tuples that raised."""
+    loop: Loop, function: Callable[[Any], Any], frame: Frame, width: int, failed: OnFailure | None
+) -> Iterator[tuple[int, list[Any], list[int], _Failure | None]]:
+    """The loop's results, `width` of them for a tuple, a run of tuples at a time, with the tuples that raised. Without
+    `failed` the first that raises is the last that is processed."""
     columns = [texts(c) if isinstance(c, Coded) else c for c in frame.columns.values()]
+    last: _Failure | None = None
     for start in range(0, len(frame), _RUN):
         stop = min(start + _RUN, len(frame))
         lists = [column[start:stop].tolist() for column in columns]
         items: Iterator[Any] = zip(*lists, strict=True) if lists else repeat((), stop - start)
         results: list[Any] = []
-        raised: _Failures = []
-        going = True
-        while going:
+        raised: list[int] = []
+        while True:
             try:
                 loop(function, items, results)
-                going = False
+                break
             except Exception as error:  # any error of a user function is attributed to its tuple
-                raised.append((start + len(results) // width + len(raised), error))
-                going = not stops  # `items` is after the tuple that raised
-        yield start, results, raised
+                index = start + len(results) // width + len(raised)
+                if failed is None:
+                    last = index, error
+                    break
+                raised.append(index)
+                failed(index, error)  # not kept: many errors, each with its traceback, are a burden to Python's memory
+        yield start, results, raised, last
+        if last is not None:
+            return
 
 
-def _others(start: int, results: int, raised: _Failures) -> Array:
+def _others(start: int, results: int, raised: list[int]) -> Array:
     """The rows of a run that have results."""
     rows = np.arange(start, start + results + len(raised))
-    return np.delete(rows, [index - start for index, _ in raised]) if raised else rows
+    return np.delete(rows, [index - start for index in raised]) if raised else rows
 
 
-def _first_refused(failures: _Failures, failed: OnFailure) -> int | None:
-    return next((index for index, error in failures if not failed(index, error)), None)
-
-
-def _exact(lists: list[list[Any]], output: TupleType) -> tuple[list[Any], _Failures]:
+def _exact(lists: list[list[Any]], output: TupleType) -> tuple[list[Any], list[_Failure]]:
     """The results by column, in stored form, of the tuples that conform; and the others, by index in the lists."""
     try:
         return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], []
@@ -144,9 +147,9 @@ def _exact(lists: list[list[Any]], output: TupleType) -> tuple[list[Any], _Failu
     return [_as_they_are(v, kind) for v, (_, kind) in zip(lists, output.attributes, strict=True)], wrong
 
 
-def _conform_rows(lists: list[list[Any]], output: TupleType) -> _Failures:
+def _conform_rows(lists: list[list[Any]], output: TupleType) -> list[_Failure]:
     """Convert the values that are not of exactly their type; returns the tuples for which this fails."""
-    wrong: _Failures = []
+    wrong: list[_Failure] = []
     odd = {i for values, (_, kind) in zip(lists, output.attributes, strict=True) for i in _inexact(values, kind)}
     for index in sorted(odd):
         try:

@@ -1,17 +1,17 @@
-"""The row path: an operator's function, called tuple by tuple, and the handling of tuples on which it fails.
-"""
+"""The row path: an operator's function, called tuple by tuple, and the handling of tuples on which it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
-from thalweg.runtime.columns import Array, Column
+from thalweg.runtime.columns import Array, Column, concat, take
 from thalweg.runtime.failed_tuples import FailedTuples
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.kernels import Fallback
@@ -23,19 +23,48 @@ Columns = Mapping[str, Column]
 VectorFunction = Callable[[Columns, int], Any]
 
 
+_ATTEMPTS = 3  # of a kernel: each operation in it may fall back for other rows
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorized:
+    """The result of a kernel for some rows of a frame, and the rest, which must take the row path."""
+
+    result: Any
+    rows: Array
+    rest: Array
+
+    def merged(self, columns: Columns, of_rest: Columns, kept: Array) -> tuple[dict[str, Column], Array]:
+        """The kernel's columns with those of the rest, of which the rows `kept` have results, and all their rows."""
+        at = np.concatenate([self.rows, self.rest[kept]])
+        if not len(kept):
+            return dict(columns), at
+        order = np.argsort(at, kind="stable")
+        return {n: take(concat([columns[n], of_rest[n]]), order) for n in columns}, at[order]
+
+
 class RowPath:
     """The methods that the operators of a PE use when their kernel cannot process a frame."""
 
     def __init__(self, program: Program, resources: Resources) -> None:
         self.program, self.resources = program, resources
 
-    def _vector(self, function: VectorFunction | None, frame: Frame) -> Any:
+    def _vector(self, function: VectorFunction | None, frame: Frame) -> Vectorized:
+        """The kernel's result for the rows that it can process."""
+        at = np.arange(len(frame))
+        nothing, part = Vectorized(None, at[:0], at), frame
         if function is None:
-            return None
-        try:
-            return function(frame.columns, len(frame))
-        except Fallback:
-            return None
+            return nothing
+        for _ in range(_ATTEMPTS):
+            try:
+                result = function(part.columns, len(part))
+                return Vectorized(result, at, at[:0] if part is frame else np.delete(np.arange(len(frame)), at))
+            except Fallback as fallback:
+                if fallback.rows is None or len(part) < 2 * np.count_nonzero(fallback.rows):
+                    break
+                at = at[~fallback.rows]
+                part = frame.take(at)
+        return nothing
 
     def _function(self, name: str) -> Callable[[Any], Any]:
         operator: Any = self.program.operators[name]

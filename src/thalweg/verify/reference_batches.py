@@ -72,7 +72,7 @@ def _value(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Any:
         raise TypeError(f"{name}: expected {kind}, found a null")
     try:
         if not kind.boxed:
-            return plain_values(column, kind, 0).to_pylist()[0]
+            return plain_values(column, kind).to_pylist()[0]
         (value,) = file_values(column, kind)
     except Misfit as misfit:
         raise TypeError(f"{name}: {misfit}") from None

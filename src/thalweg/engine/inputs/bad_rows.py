@@ -90,10 +90,9 @@ class TableRows:
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
         column = self._all(name, kind).slice(start, stop - start)
-        first = int(self.at[start]) if start < stop else 0
         if kind.boxed:
-            return boxed_column(column, kind, first, text=self.csv)
-        return from_arrow(plain_values(column, kind, first))
+            return boxed_column(column, kind, text=self.csv)
+        return from_arrow(plain_values(column, kind))
 
     def nulls(self, name: str) -> Array:
         column = self.table.column(name)
@@ -128,7 +127,7 @@ class JsonRows:
     lines: TextRecords
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
-        return json_column(self.rows[start:stop], name, kind, int(self.at[start]) if start < stop else 0)
+        return json_column(self.rows[start:stop], name, kind)
 
     def nulls(self, name: str) -> Array:
         return np.array([row.get(name) is None for row in self.rows], np.bool_)

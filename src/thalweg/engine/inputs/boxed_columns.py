@@ -13,30 +13,30 @@ from thalweg.runtime.arrow_types import Misfit, file_values
 from thalweg.runtime.columns import Array, Column, from_values, objects
 
 
-def json_column(rows: Sequence[Mapping[str, Any]], name: str, kind: AttributeType, first: int) -> Column:
-    """One attribute of parsed JSON lines; `first` is the number of the first row."""
+def json_column(rows: Sequence[Mapping[str, Any]], name: str, kind: AttributeType) -> Column:
+    """One attribute of parsed JSON lines."""
     values = (row.get(name) for row in rows)
-    return from_values(_converted(values, lambda value: from_json(value, kind, name), first), kind)
+    return from_values(_converted(values, lambda value: from_json(value, kind, name)), kind)
 
 
-def boxed_column(column: pa.ChunkedArray, kind: AttributeType, first: int, *, text: bool) -> Array:
+def boxed_column(column: pa.ChunkedArray, kind: AttributeType, *, text: bool) -> Array:
     """An Arrow column as Python values; `text`: from a file in which every value is text."""
     if text and kind.required in TO_TEXT:
-        return objects(_converted(column.to_pylist(), lambda field: from_text(field, kind), first))
+        return objects(_converted(column.to_pylist(), lambda field: from_text(field, kind)))
     try:
         return objects(file_values(column, kind))
     except Misfit as misfit:
         if misfit.whole:
             raise
     ones = (column.slice(row, 1) for row in range(len(column)))
-    return objects(_converted(ones, lambda one: file_values(one, kind)[0], first))
+    return objects(_converted(ones, lambda one: file_values(one, kind)[0]))
 
 
-def _converted(values: Iterable[Any], convert: Callable[[Any], Any], first: int) -> list[Any]:
+def _converted(values: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
     done: list[Any] = []
-    for row, value in enumerate(values, first):
+    for row, value in enumerate(values):
         try:
             done.append(convert(value))
         except Misfit as misfit:
-            raise Misfit(misfit.expected, f"{misfit.found} in row {row}") from None
+            raise Misfit(misfit.expected, misfit.found, row=row) from None
     return done

@@ -17,7 +17,8 @@ from thalweg.engine.inputs.arrow_files import ARROW_SUFFIXES, count_arrow_rows, 
 from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
 from thalweg.engine.inputs.file_identity import changed, check_unchanged
 from thalweg.engine.inputs.parquet_files import read_groups
-from thalweg.engine.inputs.text_tables import read_text
+from thalweg.engine.inputs.text_faults import file_error, text_fault
+from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.inputs.tolerant_files import count_tolerantly
 from thalweg.engine.storage.json_lines import count_json_rows, json_rows
 from thalweg.engine.storage.log import Chunk, Piece
@@ -134,12 +135,23 @@ class FileSplits:
         """None: the file was deleted since the folder was listed, and is ignored."""
         try:
             if self.source.on_error == "fail":
-                return _count_rows(path, self.format)
+                return self._count_valid(path)
             return count_tolerantly(path, self.format, self.source.outputs[0])
         except (InputError, FileNotFoundError):
             if Path(path).exists():
                 raise
             return None
+
+    def _count_valid(self, path: str) -> int:
+        if self.format != "csv":
+            return _count_rows(path, self.format)
+        try:
+            return len(parse_text(path, "csv", None))
+        except pa.ArrowException as error:
+            fault = text_fault(path, "csv", self.source.outputs[0], ())
+            raise file_error(fault, path, "csv", error, self.source.name) from None
+        except OSError as error:
+            raise file_error(None, path, "csv", error, self.source.name) from None
 
 
 def is_hidden(file: Path) -> bool:
@@ -175,7 +187,7 @@ def _count_rows(path: str, format: str) -> int:
             raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
     if format == "arrow":
         return count_arrow_rows(path)
-    return count_json_rows(path) if format == "jsonl" else len(read_text(path, format, None))
+    return count_json_rows(path)
 
 
 _last_text: dict[tuple[object, ...], Any] = {}
@@ -221,32 +233,33 @@ class FileReader:
         for name in self.columns:
             try:
                 if table is None:
-                    columns[name] = json_column(rows, name, kinds[name], chunk.start)
+                    columns[name] = json_column(rows, name, kinds[name])
                 elif self.spooled and kinds[name].boxed:
-                    columns[name] = from_stored(self._present(table, name, kinds[name], chunk).combine_chunks())
+                    columns[name] = from_stored(self._present(table, name, kinds[name]).combine_chunks())
                 elif kinds[name].boxed:
-                    column = self._present(table, name, kinds[name], chunk)
+                    column = self._present(table, name, kinds[name])
                     text = self.format == "csv"
-                    columns[name] = boxed_column(column, kinds[name], chunk.start, text=text)
+                    columns[name] = boxed_column(column, kinds[name], text=text)
                 else:
-                    column = self._present(table, name, kinds[name], chunk)
-                    columns[name] = from_arrow(plain_values(column, kinds[name], chunk.start))
+                    column = self._present(table, name, kinds[name])
+                    columns[name] = from_arrow(plain_values(column, kinds[name]))
             except Misfit as misfit:
-                raise self._misfit(name, chunk, misfit.expected, misfit.found) from None
+                raise self._misfit(name, chunk, misfit, at) from None
         return columns, at
 
     def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Parsed by Python: Arrow's reader supports neither base64 nor the exact digits of a Decimal."""
         try:
             return _once(chunk, "json rows", lambda: json_rows(chunk.path))[chunk.start : chunk.stop]
-        except (ValueError, OSError) as error:
-            raise InputError("this file cannot be read as jsonl", found=f"{chunk.path}: {error}") from None
+        except ValueError as error:
+            raise self._unreadable(chunk, error) from None
+        except OSError as error:
+            raise file_error(None, chunk.path, "jsonl", error, self.source) from None
 
-    def _present(self, table: pa.Table, name: str, kind: AttributeType, chunk: Chunk) -> pa.ChunkedArray:
+    def _present(self, table: pa.Table, name: str, kind: AttributeType) -> pa.ChunkedArray:
         if name not in table.column_names:
-            raise self._misfit(
-                name, chunk, str(kind), f"a file with {', '.join(table.column_names) or 'none of the required columns'}"
-            )
+            there = ", ".join(table.column_names) or "none of the required columns"
+            raise Misfit(str(kind), f"a file with {there}", whole=True)
         return table.column(name)
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, Array | None]:
@@ -255,18 +268,13 @@ class FileReader:
         if self.format != "parquet":
             format, wanted = self.format, self.tuple_type
             try:
-                table = _once(chunk, wanted, lambda: read_text(chunk.path, format, wanted))
-            except InputError as error:
-                raise InputError(
-                    error.message,
-                    operator=self.source,
-                    expected=f"rows of {wanted}",
-                    found=error.found,
-                    hint='tw.files(…, on_error="skip") skips such rows, "dead_letter" sends them to a separate stream',
-                ) from None
+                table = _once(chunk, wanted, lambda: parse_text(chunk.path, format, wanted))
+            except pa.ArrowException as error:
+                raise self._unreadable(chunk, error) from None
+            except OSError as error:
+                raise file_error(None, chunk.path, format, error, self.source) from None
             if len(table) != chunk.rows:
-                found = f"{len(table)} rows in {chunk.rows} lines: {chunk.path}"
-                raise InputError("this file does not have one row per line", operator=self.source, found=found)
+                raise self._unreadable(chunk, ValueError(f"{len(table)} rows in {chunk.rows} lines"))
             return table.slice(chunk.start, chunk.stop - chunk.start), None
         try:
             groups = read_groups(chunk, self.columns, self.tuple_type, self.wanted)
@@ -274,7 +282,17 @@ class FileReader:
         except (pa.ArrowException, OSError) as error:
             raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
 
-    def _misfit(self, name: str, chunk: Chunk, expected: str, found: str) -> InputError:
+    def _unreadable(self, chunk: Chunk, error: Exception) -> InputError:
+        """The error of a text file: of its first row that does not fit."""
+        fault = text_fault(chunk.path, self.format, self.tuple_type, self.columns)
+        return file_error(fault, chunk.path, self.format, error, self.source)
+
+    def _misfit(self, name: str, chunk: Chunk, misfit: Misfit, at: Array | None) -> InputError:
+        if misfit.row is not None and self.format in ("csv", "jsonl"):
+            return self._unreadable(chunk, misfit)
+        found = misfit.found
+        if misfit.row is not None:
+            found += f" in row {chunk.start + int(misfit.row if at is None else at[misfit.row])}"
         return InputError(
-            f"attribute {name} does not fit: {chunk.path}", operator=self.source, expected=expected, found=found
+            f"attribute {name} does not fit: {chunk.path}", operator=self.source, expected=misfit.expected, found=found
         )

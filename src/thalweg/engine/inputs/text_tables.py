@@ -7,26 +7,21 @@ import pyarrow.csv
 import pyarrow.json
 
 from thalweg.engine.storage.json_lines import TO_TEXT
-from thalweg.errors import InputError
 from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
 
 
-def read_text(path: str, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The table of a file. Without a tuple type, the types are inferred."""
-    try:
-        return parse_text(path, format, tuple_type)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"this file cannot be read as {format}", found=f"{path}: {error}") from None
-
-
 def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The same for a path or bytes in memory, but raises Arrow's errors."""
+    """The table of a file, or of bytes in memory; raises Arrow's errors. Without a tuple type, types are inferred."""
     kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
     types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     if format != "csv":
         schema = pa.schema(list(types.items())) if types else None
-        return pyarrow.json.read_json(source, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
+        table = pyarrow.json.read_json(source, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
+        for column in table.columns:
+            if pa.types.is_string(column.type):
+                column.validate(full=True)  # Arrow's reader of JSON takes any bytes as text
+        return table
     # Only an empty field is a null: "nan" is a float, and "NA" is not a valid number. A str is never null; a
     # `str | None` is "" only if quoted, and None otherwise.
     convert = pyarrow.csv.ConvertOptions(

@@ -1,0 +1,227 @@
+"""Bad rows under the default policy: the message names file, row, line and attribute, what was expected and what was
+found, for every format and kind of fault, wherever the row is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.bad_files import Reading, csv_line, json_line
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.errors import InputError
+from thalweg.optimize.passes import make_plan
+
+ROW = (7, 0.5, "a", True)
+
+
+class Typed(tw.Tuple):
+    i: int
+    amount: Decimal
+    day: date
+    when: datetime | None
+
+
+def failure(
+    folder: Path, format: str, tuple_type: type[tw.Tuple], epoch: int = 1_000_000, degree: int = 1
+) -> InputError:
+    app = tw.App("bad")
+    good = app.source(tw.files(folder, format=format), tuple_type, name="good")
+    good.sink(tw.none(), name="kept")
+    plan = make_plan(app.graph(), degree=degree)
+    with pytest.raises(InputError) as caught:
+        run_local(plan, RunOptions(max_tuples_per_epoch=epoch), lambda report: None)
+    assert caught.value.operator == "good"
+    return caught.value
+
+
+def told(error: InputError) -> tuple[str, str | None, str | None]:
+    return error.message.partition(":")[0], error.expected, error.found
+
+
+MISFIT, CSV, JSON = "attribute i does not fit", "this file cannot be read as csv", "this file cannot be read as jsonl"
+CSV_FAULTS = {
+    "one,1.0,a,true": (MISFIT, "int", "'one'"),
+    "1.5,1.0,a,true": (MISFIT, "int", "'1.5'"),
+    "99999999999999999999,1.0,a,true": (MISFIT, "int", "'99999999999999999999'"),
+    f"{'1' * 5000},1.0,a,true": (MISFIT, "int", f"'{'1' * 60}…'"),
+    ",1.0,a,true": (MISFIT, "int in every row", "nothing"),
+    "1,x,a,true": ("attribute x does not fit", "float", "'x'"),
+    "1,1.0,a,yes": ("attribute b does not fit", "bool", "'yes'"),
+    "1,1.0,\udcff,true": ("attribute s does not fit", "str in UTF-8", "'�'"),
+    "1,2": (CSV, "4 columns (i, x, s, b)", "2 columns (1,2)"),
+    "1,1.0,a,true,more": (CSV, "4 columns (i, x, s, b)", "5 columns (1,1.0,a,true,more)"),
+    " ": (CSV, "4 columns (i, x, s, b)", "1 columns ( )"),
+}
+JSON_FAULTS = {
+    '{"i": 1, "x": 1.0, "s": "a': (
+        JSON,
+        "a JSON object",
+        '{"i": 1, "x": 1.0, "s": "a (Unterminated string starting, column 25)',
+    ),
+    '{"i": 1, "x": 1.0,': (
+        JSON,
+        "a JSON object",
+        '{"i": 1, "x": 1.0, (Expecting property name enclosed in double quotes, column 19)',
+    ),
+    '{"i": 12x, "x": 1.0}': (JSON, "a JSON object", """{"i": 12x, "x": 1.0} (Expecting ',' delimiter, column 9)"""),
+    "nonsense": (JSON, "a JSON object", "nonsense (Expecting value, column 1)"),
+    "[1]": (JSON, "a JSON object", "[1]"),
+    json_line(ROW) + json_line(ROW)[:1]: (
+        JSON,
+        "a JSON object",
+        '{"i": 7, "x": 0.5, "s": "a", "b": true, "more": [1]}{ (Extra data, column 53)',
+    ),
+    '{"i": 1, "x": 1.0, "s": "\udcff", "b": true}': (JSON, "text in UTF-8", "the byte 0xff (column 26)"),
+    '{"i": 1, "x": 1.0, "s": "a"}': ("attribute b does not fit", "bool in every row", "nothing (the line has i, x, s)"),
+    '{"i": null, "x": 1.0, "s": "a", "b": true}': (MISFIT, "int in every row", "nothing"),
+    '{"i": "1", "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "'1'"),
+    '{"i": 1.5, "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "1.5"),
+    '{"i": 9223372036854775808, "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "9223372036854775808"),
+    '{"i": 1, "x": "1", "s": "a", "b": true}': ("attribute x does not fit", "float", "'1'"),
+    '{"i": 1, "x": 1.0, "s": 2, "b": true}': ("attribute s does not fit", "str", "2"),
+    '{"i": 1, "x": 1.0, "s": "a", "b": 1}': ("attribute b does not fit", "bool", "1"),
+    '{"i": [1], "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "[1]"),
+}
+TYPED_CSV = {
+    "1,x,2024-05-06,": ("attribute amount does not fit", "Decimal", "'x'"),
+    "1,,2024-05-06,": ("attribute amount does not fit", "Decimal in every row", "nothing"),
+    "1,1,2024-13-06,": ("attribute day does not fit", "date", "'2024-13-06'"),
+    "1,1,2024-05-06,noon": ("attribute when does not fit", "datetime | None", "'noon'"),
+    "x,1,2024-05-06,": (MISFIT, "int", "'x'"),
+}
+TYPED_JSON = {
+    '{"i": 1, "amount": "x", "day": "2024-05-06"}': ("attribute amount does not fit", "Decimal", "'x'"),
+    '{"i": 1, "amount": 1, "day": "6 May"}': ("attribute day does not fit", "date", "'6 May'"),
+    '{"i": 1, "amount": 1, "day": "2024-05-06", "when": 5}': ("attribute when does not fit", "datetime | None", "5"),
+    '{"i": 1.0, "amount": 1, "day": "2024-05-06"}': (MISFIT, "int", "1.0"),
+    '{"i": 1, "amount": 1': (JSON, "a JSON object", """{"i": 1, "amount": 1 (Expecting ',' delimiter, column 21)"""),
+}
+GOOD_JSON = {json_line(ROW): JSON_FAULTS, '{"i": 1, "amount": 1, "day": "2024-05-06"}': TYPED_JSON}
+GOOD_CSV = {csv_line(ROW): ("i,x,s,b", CSV_FAULTS), "1,2.50,2024-05-06,": ("i,amount,day,when", TYPED_CSV)}
+CASES = [
+    *(("csv", header, good, bad, told) for good, (header, faults) in GOOD_CSV.items() for bad, told in faults.items()),
+    *(("jsonl", "", good, bad, told) for good, faults in GOOD_JSON.items() for bad, told in faults.items()),
+]
+
+
+def write(path: Path, lines: Sequence[str], end: str = "\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(line + end for line in lines).encode(errors="surrogateescape"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize(("format", "header", "good", "bad", "wanted"), CASES)
+def test_every_fault(
+    tmp_path: Path, format: str, header: str, good: str, bad: str, wanted: tuple[str, str, str], end: str
+) -> None:
+    """With empty lines before it, which are lines but not rows, and in the second of three files."""
+    tuple_type = Typed if "amount" in header + good else Reading
+    head = [header] if header else []
+    write(tmp_path / f"a.{format}", [*head, good], end)
+    write(tmp_path / f"b.{format}", [*head, good, "", good, "", bad, good, bad], end)
+    write(tmp_path / f"c.{format}", [*head, bad], end)
+    message, expected, found = wanted
+    error = failure(tmp_path, format, tuple_type)
+    assert told(error) == (message, expected, f"{found} in row 2, line {5 + len(head)}")
+    assert error.message.endswith(f"b.{format}")
+    assert "on_error" in str(error.hint)
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+@pytest.mark.parametrize("epoch", [1_000_000, 1_000], ids=["one epoch", "epochs"])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_row_far_into_a_file(tmp_path: Path, format: str, epoch: int, degree: int) -> None:
+    """Arrow counts from the start of a block of a megabyte."""
+    if format == "csv":
+        rows = ["i,x,s,b", *(f"{i},0.5,{'a' * 30},true" for i in range(100_000))]
+        rows[77_777 + 1] = "seven,0.5,a,true"
+    else:
+        rows = [json_line((i, 0.5, "a" * 30, True)) for i in range(100_000)]
+        rows[77_777] = '{"i": "seven", "x": 0.5, "s": "a", "b": true}'
+    write(tmp_path / f"a.{format}", rows)
+    error = failure(tmp_path, format, Reading, epoch, degree)
+    assert told(error) == (MISFIT, "int", f"'seven' in row 77777, line {77_779 if format == 'csv' else 77_778}")
+
+
+def test_line_breaks_in_quotes(tmp_path: Path) -> None:
+    """A row of CSV may have several lines: the first one counts."""
+    write(tmp_path / "a.csv", ["i,x,s,b", '1,0.5,"a', "", 'b",true', '2,0.5,"c""d",true', '3,x,"e', 'f",true'])
+    assert told(failure(tmp_path, "csv", Reading)) == ("attribute x does not fit", "float", "'x' in row 2, line 6")
+
+
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    write(tmp_path / "csv" / "a.csv", ["\ufeffi,x,s,b", csv_line(ROW), "x,0.5,a,true"])
+    assert told(failure(tmp_path / "csv", "csv", Reading)) == (MISFIT, "int", "'x' in row 1, line 3")
+    write(tmp_path / "json" / "a.jsonl", ["\ufeff" + json_line(ROW), "[1]"])
+    assert told(failure(tmp_path / "json", "jsonl", Reading)) == (JSON, "a JSON object", "[1] in row 1, line 2")
+
+
+def test_the_first_bad_row_counts_not_the_first_attribute(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", ["i,x,s,b", csv_line(ROW), "1,,a,true", ",0.5,a,true"])
+    found = ("attribute x does not fit", "float in every row", "nothing in row 1, line 3")
+    assert told(failure(tmp_path, "csv", Reading)) == found
+
+
+TABLES: dict[str, tuple[Any, str, str]] = {
+    "null": (pa.array([1] * 3_000 + [None] * 2, pa.int64()), "int in every row", "nothing in row 3000"),
+    "range": (
+        pa.array([1] * 3_000 + [2**63, 1], pa.uint64()),
+        "int",
+        "9223372036854775808 as uint64 (Integer value 9223372036854775808 not in range: 0 to 9223372036854775807)"
+        " in row 3000",
+    ),
+}
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize("fault", TABLES)
+@pytest.mark.parametrize("epoch", [1_000_000, 700])
+def test_tables(tmp_path: Path, format: str, fault: str, epoch: int) -> None:
+    class One(tw.Tuple):
+        i: int
+
+    column, expected, found = TABLES[fault]
+    table = pa.table({"i": column})
+    if format == "parquet":
+        pq.write_table(table, tmp_path / "a.parquet", row_group_size=1_000)
+    else:
+        with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+            file.write_table(table, max_chunksize=1_000)
+    assert told(failure(tmp_path, format, One, epoch)) == (MISFIT, expected, found)
+
+
+def test_a_row_after_row_groups_that_were_skipped(tmp_path: Path) -> None:
+    """A filter's statistics may leave row groups unread; the rows of others keep their numbers."""
+
+    class Two(tw.Tuple):
+        i: int
+        x: int
+
+    table = pa.table({"i": [1] * 2_000 + [9] * 1_000, "x": pa.array([1] * 2_500 + [None] + [1] * 499, pa.int64())})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1_000)
+    app = tw.App("few")
+    app.source(tw.files(tmp_path), Two, name="good").filter(lambda t: t.i > 5).sink(tw.none())
+    with pytest.raises(InputError) as caught:
+        run_local(make_plan(app.graph()), RunOptions(), lambda report: None)
+    assert caught.value.found == "nothing in row 2500"
+
+
+def test_nulls_of_attributes_that_nothing_reads(tmp_path: Path) -> None:
+    """They do not stop the run under `fail`, so they are not what is reported either."""
+    lines = ['{"i": 1, "x": 1.0, "s": "a"}', json.dumps({"i": "x", "x": 1.0, "s": "a", "b": True})]
+    write(tmp_path / "a.jsonl", lines)
+    app = tw.App("few")
+    app.source(tw.files(tmp_path, format="jsonl"), Reading, name="good").map(lambda t: {"i": t.i}).sink(tw.none())
+    with pytest.raises(InputError) as caught:
+        run_local(make_plan(app.graph()), RunOptions(), lambda report: None)
+    assert told(caught.value) == (MISFIT, "int", "'x' in row 1, line 2")
