@@ -57,8 +57,8 @@ def read(folder: Path, name: str, data: bytes, tuple_type: type[tw.Tuple] = Read
 
 
 CSV = {
-    "1,2": "line 3: CSV parse error: Expected 4 columns, got 2: 1,2",
-    "one,1.0,a,true": "line 3: In CSV column #0: CSV conversion error to int64: invalid value 'one'",
+    "1,2": "line 3: expected 4 columns (i, x, s, b), found 2 columns (1,2)",
+    "one,1.0,a,true": "line 3: i: expected int, found 'one'",
     ",1.0,a,true": "line 3: i: expected int in every row, found nothing",
 }
 
@@ -72,10 +72,10 @@ def test_a_bad_line_of_csv(tmp_path: Path, line: str) -> None:
 
 
 JSON = {
-    "nonsense": "line 2: JSON parse error: Invalid value.",
+    "nonsense": "line 2: expected a JSON object, found nonsense (Expecting value, column 1)",
     '{"i": 1, "x": 1.0, "s": "a"}': "line 2: b: expected bool in every row, found nothing",
-    '{"i": "1", "x": 1.0, "s": "a", "b": true}': "JSON parse error: Column(/i) changed from number to string",
-    json_line(ROW) + json_line(ROW): "line 2: 2 rows in this line",
+    '{"i": "1", "x": 1.0, "s": "a", "b": true}': "line 2: i: expected int, found '1'",
+    json_line(ROW) + json_line(ROW): "(Extra data, column 53)",
 }
 
 

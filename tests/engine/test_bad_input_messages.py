@@ -81,7 +81,7 @@ JSON_FAULTS = {
         "a JSON object",
         '{"i": 7, "x": 0.5, "s": "a", "b": true, "more": [1]}{ (Extra data, column 53)',
     ),
-    '{"i": 1, "x": 1.0, "s": "\udcff", "b": true}': (JSON, "text in UTF-8", "the byte 0xff (column 26)"),
+    '{"i": 1, "x": 1.0, "s": "\udcff", "b": true}': ("attribute s does not fit", "str in UTF-8", "'�'"),
     '{"i": 1, "x": 1.0, "s": "a"}': ("attribute b does not fit", "bool in every row", "nothing (the line has i, x, s)"),
     '{"i": null, "x": 1.0, "s": "a", "b": true}': (MISFIT, "int in every row", "nothing"),
     '{"i": "1", "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "'1'"),

@@ -6,14 +6,15 @@ what is read, would also decide which rows are bad.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
+from thalweg.engine.inputs.boxed_columns import boxed_column, json_column, json_misfits, text_misfits
+from thalweg.engine.storage.json_lines import TO_TEXT
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.arrow_types import Misfit, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
@@ -46,6 +47,9 @@ class ReadableRows(Protocol):
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
         """An attribute of rows start..stop; raises Misfit if a value does not fit."""
+
+    def misfits(self, name: str, kind: AttributeType) -> Iterable[tuple[int, Misfit]]:
+        """The values of an attribute that do not fit, by index."""
 
     def nulls(self, name: str) -> Array:
         """A mask of the rows without a value for this attribute."""
@@ -94,6 +98,11 @@ class TableRows:
             return boxed_column(column, kind, text=self.csv)
         return from_arrow(plain_values(column, kind))
 
+    def misfits(self, name: str, kind: AttributeType) -> Iterable[tuple[int, Misfit]]:
+        if self.csv and kind.boxed and kind.required in TO_TEXT:
+            return text_misfits(self._all(name, kind), kind)
+        return _halved(len(self.at), lambda start, stop: self.column(name, kind, start, stop))
+
     def nulls(self, name: str) -> Array:
         column = self.table.column(name)
         found: Array = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -128,6 +137,9 @@ class JsonRows:
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
         return json_column(self.rows[start:stop], name, kind)
+
+    def misfits(self, name: str, kind: AttributeType) -> Iterable[tuple[int, Misfit]]:
+        return json_misfits(self.rows, name, kind)
 
     def nulls(self, name: str) -> Array:
         return np.array([row.get(name) is None for row in self.rows], np.bool_)
@@ -168,7 +180,7 @@ def check_rows(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) ->
     for name, kind in tuple_type.attributes:
         present = np.flatnonzero(left)
         some = rows if len(present) == len(rows.at) else rows.take(present)
-        for index, misfit in _misfits(len(present), lambda start, stop: some.column(name, kind, start, stop)):
+        for index, misfit in some.misfits(name, kind):
             reasons[int(present[index])] = _reason(name, misfit)
             left[present[index]] = False
     misfits = [
@@ -182,8 +194,8 @@ def _reason(name: str, misfit: Misfit) -> str:
     return f"{name}: expected {misfit.expected}, found {misfit.found}"
 
 
-def _misfits(count: int, make: Callable[[int, int], object]) -> Iterator[tuple[int, Misfit]]:
-    """The single values that do not fit, found by bisection."""
+def _halved(count: int, make: Callable[[int, int], object]) -> Iterator[tuple[int, Misfit]]:
+    """The single values that do not fit, found by bisection: Arrow converts a column as a whole."""
     spans = [(0, count)] if count else []
     while spans:
         start, stop = spans.pop()

@@ -32,6 +32,26 @@ def boxed_column(column: pa.ChunkedArray, kind: AttributeType, *, text: bool) ->
     return objects(_converted(ones, lambda one: file_values(one, kind)[0]))
 
 
+def json_misfits(rows: Sequence[Mapping[str, Any]], name: str, kind: AttributeType) -> list[tuple[int, Misfit]]:
+    """The rows in which the attribute does not fit."""
+    return _misfits((row.get(name) for row in rows), lambda value: from_json(value, kind, name))
+
+
+def text_misfits(column: pa.ChunkedArray, kind: AttributeType) -> list[tuple[int, Misfit]]:
+    """The rows of a column of texts that do not fit."""
+    return _misfits(column.to_pylist(), lambda field: from_text(field, kind))
+
+
+def _misfits(values: Iterable[Any], convert: Callable[[Any], Any]) -> list[tuple[int, Misfit]]:
+    found: list[tuple[int, Misfit]] = []
+    for row, value in enumerate(values):
+        try:
+            convert(value)
+        except Misfit as misfit:
+            found.append((row, misfit))
+    return found
+
+
 def _converted(values: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
     done: list[Any] = []
     for row, value in enumerate(values):

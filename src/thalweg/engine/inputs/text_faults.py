@@ -27,7 +27,7 @@ from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit
 _SHOWN = 60  # characters of a text in a message
 _BOM = b"\xef\xbb\xbf"
 # Texts that Arrow's CSV reader certainly accepts; it decides about all others itself.
-_ACCEPTED = {
+ACCEPTED = {
     INT: re.compile(r"-?[0-9]{1,18}"),
     FLOAT: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?"),
     BOOL: re.compile("true|false"),
@@ -92,24 +92,25 @@ def _json_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> It
 
 def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Fault | None:
     """Why a line of JSON is not a tuple; None: no reason is known."""
-    line = line.removeprefix(_BOM).rstrip()
+    text = line.removeprefix(_BOM).rstrip().decode(errors="surrogateescape")
     try:
-        text = line.decode()
         document = json.loads(text, parse_float=Decimal)
-    except UnicodeDecodeError as error:
-        return Fault(None, "text in UTF-8", f"the byte {line[error.start]:#04x} (column {error.start + 1})")
     except json.JSONDecodeError as error:
+        if "Inf" in text:  # Arrow takes more forms of infinity than Python
+            return None
         what = error.msg.removesuffix(" at")
-        return Fault(None, "a JSON object", f"{short(text.strip())} ({what}, column {error.colno})")
+        return Fault(None, "a JSON object", f"{short(_visible(text.strip()))} ({what}, column {error.colno})")
     except (ValueError, RecursionError):  # thousands of digits, or of brackets
         return None
     if not isinstance(document, dict):
-        return Fault(None, "a JSON object", short(text.strip()))
+        return Fault(None, "a JSON object", short(_visible(text.strip())))
     converted = any(kind.boxed for _, kind in tuple_type.attributes)  # by Python, which reads only live attributes
     for name, kind in tuple_type.attributes:
         value = document.get(name)
         if name not in live and (converted or value is None):
             continue
+        if isinstance(value, str) and kind.required is STR and not _text_fits(value, kind, used=True):
+            return Fault(name, "str in UTF-8", repr(short(_visible(value))))
         try:
             from_json(value, kind, name)
         except Misfit as misfit:
@@ -175,7 +176,7 @@ def _text_fits(text: str, kind: AttributeType, *, used: bool) -> bool:
     if inner is STR:
         return text.isascii() or not any("\udc80" <= c <= "\udcff" for c in text)
     if inner not in TO_TEXT:
-        return _ACCEPTED[inner].fullmatch(text) is not None or _arrow_accepts(text, inner)
+        return ACCEPTED[inner].fullmatch(text) is not None or _arrow_accepts(text, inner)
     if not used:
         return True
     try:

@@ -11,16 +11,21 @@ from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
 
 
-def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The table of a file, or of bytes in memory; raises Arrow's errors. Without a tuple type, types are inferred."""
+def parse_text(
+    source: str | pa.NativeFile, format: str, tuple_type: TupleType | None, *, other_columns: bool = True
+) -> pa.Table:
+    """The table of a file, or of bytes in memory; raises Arrow's errors. Without a tuple type, types are inferred.
+    Without `other_columns`, JSON attributes that the type does not have are not read, so their types do not matter."""
     kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
     types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     if format != "csv":
         schema = pa.schema(list(types.items())) if types else None
-        table = pyarrow.json.read_json(source, parse_options=pyarrow.json.ParseOptions(explicit_schema=schema))
-        for column in table.columns:
-            if pa.types.is_string(column.type):
-                column.validate(full=True)  # Arrow's reader of JSON takes any bytes as text
+        others = "infer" if other_columns else "ignore"
+        options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        table = pyarrow.json.read_json(source, parse_options=options)
+        for name, kind in kinds.items():
+            if kind is STR:
+                table.column(name).validate(full=True)  # Arrow's reader of JSON takes any bytes as text
         return table
     # Only an empty field is a null: "nan" is a float, and "NA" is not a valid number. A str is never null; a
     # `str | None` is "" only if quoted, and None otherwise.

@@ -2,14 +2,15 @@
 
 A file without bad lines is read in one call, as under `on_error="fail"`. Otherwise each line is a record, and it is bad
 if the header followed by this line alone cannot be read. The same reader decides in both cases, so a line that is a
-valid tuple under one policy is valid under all.
+valid tuple under one policy is valid under all. Bad lines that are certain to be rejected are sorted out before
+(`suspect_lines`), and the others are read together; if that fails, in blocks that are halved down to single lines.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +28,7 @@ from thalweg.engine.inputs.bad_rows import (
     unreadable,
     whole_misfit,
 )
+from thalweg.engine.inputs.suspect_lines import suspect_lines
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.ir.types import TupleType
 
@@ -46,7 +48,12 @@ def text_parts(data: bytes, format: str, tuple_type: TupleType) -> tuple[int, li
 
 
 def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:
-    return _csv_rows(data, tuple_type)[0] if format == "csv" else len(_json_lines(data).texts)
+    if format != "csv":
+        return sum(1 for line in data.split(b"\n") if line.strip())
+    try:
+        return len(parse_text(pa.BufferReader(data), "csv", tuple_type))
+    except UNREADABLE:
+        return max(1, sum(1 for line in data.splitlines() if line)) - 1 or 1
 
 
 def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
@@ -105,48 +112,63 @@ def _parsed(lines: TextRecords) -> tuple[ReadableRows, list[Bad]]:
 def _by_lines(
     header: bytes, lines: TextRecords, format: str, tuple_type: TupleType
 ) -> tuple[ReadableRows | None, list[Bad]]:
-    """Read blocks of lines, halving those that fail down to single lines. None: not even the header can be read."""
-    names = tuple_type.names
+    """Read lines, without those that are certainly bad. None: not even the header can be read."""
     tables: list[pa.Table] = []
     at: list[int] = []
     bad: list[Bad] = []
+    names = tuple_type.names
     if header:
         try:
             empty = parse_text(pa.BufferReader(header), format, tuple_type)
-            tables.append(empty.select([i for i, n in enumerate(empty.column_names) if n in names]))
         except UNREADABLE as error:
             return None, [Bad(0, len(lines.texts), header.decode(errors="replace"), f"header: {_plain(error)}")]
-    for start, stop, found in _blocks(header, lines, format, tuple_type):
+        tables.append(empty)
+    faults = suspect_lines(header, lines.texts, format, tuple_type)
+    left = [row for row in range(len(lines.texts)) if row not in faults] if faults else list(range(len(lines.texts)))
+    for start, stop, found in _blocks(header, [lines.texts[row] for row in left], format, tuple_type):
         if isinstance(found, str):
-            bad.append(Bad(start, stop, lines.text(start), f"{lines.place(start)}{found}"))
+            row = left[start]
+            bad.append(Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{found}"))
         else:
-            tables.append(found.select([i for i, n in enumerate(found.column_names) if n in names]))
-            at += range(start, stop)
+            tables.append(found)
+            at += left[start:stop]
+    bad += [Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{fault}") for row, fault in faults.items()]
     if not tables:
-        return None, bad
-    return TableRows(pa.concat_tables(tables), np.array(at, np.int64), lines, csv=format == "csv"), bad
+        return None, sorted(bad, key=lambda one: one.start)
+    selected = [t.select([i for i, n in enumerate(t.column_names) if n in names]) for t in tables]
+    return TableRows(pa.concat_tables(selected), np.array(at, np.int64), lines, csv=format == "csv"), bad
 
 
 def _blocks(
-    header: bytes, lines: TextRecords, format: str, tuple_type: TupleType
+    header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
-    """Ranges of rows with their table, or for a single row the reason why it cannot be read."""
-    count = len(lines.texts)
-    spans = [(start, min(start + _BLOCK, count)) for start in reversed(range(0, count, _BLOCK))]
+    """Ranges of lines with their table, or for a single line the reason why it cannot be read. All of them are tried
+    together first."""
+    whole = _together(header, texts, format, tuple_type)
+    if not isinstance(whole, str):
+        yield 0, len(texts), whole
+        return
+    spans = [(start, min(start + _BLOCK, len(texts))) for start in reversed(range(0, len(texts), _BLOCK))]
     while spans:
         start, stop = spans.pop()
-        block = lines.texts[start:stop]
-        try:
-            table = parse_text(pa.BufferReader(header + b"\n".join(block) + b"\n"), format, tuple_type)
-            mixed = format == "jsonl" and stop - start > 1 and any(map(_TWO_OBJECTS.search, block))
-            found = table if len(table) == stop - start and not mixed else f"{len(table)} rows in this line"
-        except UNREADABLE as error:
-            found = _plain(error)
+        found = _together(header, texts[start:stop], format, tuple_type)
         if isinstance(found, str) and stop - start > 1:
             middle = (start + stop) // 2
             spans += [(middle, stop), (start, middle)]
         else:
             yield start, stop, found
+
+
+def _together(header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType) -> pa.Table | str:
+    """The table of these lines, or the reason why they cannot be read together."""
+    alone = len(texts) == 1
+    try:
+        source = pa.BufferReader(header + b"\n".join(texts) + b"\n")
+        table = parse_text(source, format, tuple_type, other_columns=alone)
+    except UNREADABLE as error:
+        return _plain(error)
+    mixed = format == "jsonl" and not alone and any(map(_TWO_OBJECTS.search, texts))
+    return table if len(table) == len(texts) and not mixed else f"{len(table)} rows in this line"
 
 
 def _plain(error: Exception) -> str:

@@ -1,0 +1,69 @@
+"""Lines that are called bad in one pass are those that Arrow rejects one by one; none that it takes is among them."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from tests.amount import share
+from tests.bad_files import BAD_CSV, BAD_JSON, Reading, csv_line, good, json_line
+from thalweg.engine.inputs.suspect_lines import suspect_lines
+from thalweg.engine.inputs.text_tables import parse_text
+from thalweg.engine.inputs.tolerant_text import UNREADABLE
+
+TYPE = Reading.tuple_type
+HEADER = {"csv": b"i,x,s,b\n", "jsonl": b""}
+PIECES = [
+    b'"', b"'", b",", b"{", b"}", b"[", b"]", b":", b"\\", b"\\u00e9", b"\\ud800", b" ", b"\t", b"\xff", b"\xc3\xa9",
+    b"\x00",
+    b"\xef\xbb\xbf", b"0", b"-", b"+", b".", b"e5", b"E400", b"0x1F", b"NaN", b"Inf", b"-Infinity", b"null", b"true",
+    b"TRUE", b"1", b"99999999999999999999", b'"i": 2', b'""',
+]  # fmt: skip
+
+
+def rejected(line: bytes, format: str) -> bool:
+    """Whether it is not one valid row, read alone."""
+    try:
+        table = parse_text(pa.BufferReader(HEADER[format] + line + b"\n"), format, TYPE)
+    except UNREADABLE:
+        return True
+    return len(table) != 1 or any(table.column(name).null_count for name in TYPE.names)
+
+
+def changed(chance: random.Random, line: bytes) -> bytes:
+    for _ in range(chance.randrange(3)):
+        start = chance.randrange(len(line) + 1)
+        stop = start + chance.choice([0, 0, 1, 2, 5])
+        line = line[:start] + chance.choice([b"", *PIECES]) + line[stop:]
+    return line.replace(b"\n", b" ").replace(b"\r", b" ") or b" "
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_only_lines_that_arrow_rejects(format: str) -> None:
+    chance = random.Random(7)
+    line_of, bad = (csv_line, BAD_CSV) if format == "csv" else (json_line, BAD_JSON)
+    missed = total = 0
+    for _ in range(share(400)):
+        lines = [
+            changed(chance, (chance.choice(bad) if chance.random() < 0.3 else line_of)(good(chance)).encode())
+            for _ in range(chance.randrange(1, 20))
+        ]
+        found = suspect_lines(HEADER[format], lines, format, TYPE)
+        for row, line in enumerate(lines):
+            if row in found:
+                assert rejected(line, format), line
+            elif rejected(line, format):
+                missed += 1
+            total += row in found
+    assert missed < total / 2  # the rest is left to Arrow, line by line
+
+
+def test_faults_name_what_is_wrong() -> None:
+    lines = [json_line((1, 0.5, "a", True)).encode(), b'{"i": "1", "x": 1, "s": "a", "b": true}', b"{"]
+    found = suspect_lines(b"", lines, "jsonl", TYPE)
+    assert {row: str(fault).partition(" (")[0] for row, fault in found.items()} == {
+        1: "i: expected int, found '1'",
+        2: "expected a JSON object, found {",
+    }
