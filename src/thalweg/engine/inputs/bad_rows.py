@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,7 @@ from thalweg.runtime.arrow_types import Misfit, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
+class Bad(NamedTuple):
     """Invalid rows start..stop of a file: one line, or all rows of a part that cannot be read."""
 
     start: int
@@ -56,8 +55,8 @@ class ReadableRows(Protocol):
 
     def take(self, kept: Array) -> ReadableRows: ...
 
-    def text(self, index: int) -> str:
-        """A row as the user finds it in the file."""
+    def texts(self, indices: Sequence[int]) -> list[str]:
+        """Rows as the user finds them in the file."""
 
     def place(self, index: int) -> str:
         """The place of a row in the file, as a prefix of a reason."""
@@ -111,20 +110,24 @@ class TableRows:
     def take(self, kept: Array) -> TableRows:
         return TableRows(self.table.take(pa.array(kept)), self.at[kept], self.lines, self.csv)
 
-    def text(self, index: int) -> str:
+    def texts(self, indices: Sequence[int]) -> list[str]:
         if self.lines is not None:
-            return self.lines.text(int(self.at[index]))
-        return ", ".join(f"{name}={_shown(self.table.column(name), index)}" for name in self.table.column_names)
+            return [self.lines.text(int(self.at[index])) for index in indices]
+        names, some = self.table.column_names, self.table.take(pa.array(indices, pa.int64()))
+        values = zip(*(_shown(column) for column in some.columns), strict=True)
+        return [", ".join(map("=".join, zip(names, row, strict=True))) for row in values]
 
     def place(self, index: int) -> str:
         return "" if self.lines is None else self.lines.place(int(self.at[index]))
 
 
-def _shown(column: pa.ChunkedArray, index: int) -> str:
+def _shown(column: pa.ChunkedArray) -> list[str]:
     try:
-        return repr(column[index].as_py())
+        return [repr(value) for value in column.to_pylist()]
     except (ValueError, OverflowError, pa.ArrowException):  # a date in the year 30000 has no Python value
-        return f"<{column.type}>"
+        return (
+            [_shown(column.slice(row, 1))[0] for row in range(len(column))] if len(column) > 1 else [f"<{column.type}>"]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +150,8 @@ class JsonRows:
     def take(self, kept: Array) -> JsonRows:
         return JsonRows([self.rows[i] for i in kept.tolist()], self.at[kept], self.lines)
 
-    def text(self, index: int) -> str:
-        return self.lines.text(int(self.at[index]))
+    def texts(self, indices: Sequence[int]) -> list[str]:
+        return [self.lines.text(int(self.at[index])) for index in indices]
 
     def place(self, index: int) -> str:
         return self.lines.place(int(self.at[index]))
@@ -174,20 +177,26 @@ def check_rows(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) ->
     left = np.ones(len(rows.at), np.bool_)
     for name, kind in tuple_type.attributes:  # the most common fault first: bisection is slow if many are missing
         if not kind.optional:
-            for index in np.flatnonzero(rows.nulls(name) & left).tolist():
-                reasons[index] = f"{name}: expected {kind} in every row, found nothing"
-            left[list(reasons)] = False
+            missing = rows.nulls(name) & left
+            reason = f"{name}: expected {kind} in every row, found nothing"
+            reasons |= dict.fromkeys(np.flatnonzero(missing).tolist(), reason)
+            left &= ~missing
+    present, some = np.arange(len(left)), rows
     for name, kind in tuple_type.attributes:
-        present = np.flatnonzero(left)
-        some = rows if len(present) == len(rows.at) else rows.take(present)
+        if np.count_nonzero(left) < len(present):
+            present = np.flatnonzero(left)
+            some = rows.take(present)
         for index, misfit in some.misfits(name, kind):
             reasons[int(present[index])] = _reason(name, misfit)
             left[present[index]] = False
+    found = sorted(reasons)
     misfits = [
-        Bad(int(rows.at[i]), int(rows.at[i]) + 1, rows.text(i), rows.place(i) + reasons[i]) for i in sorted(reasons)
+        Bad(at, at + 1, text, rows.place(i) + reasons[i])
+        for i, at, text in zip(found, rows.at[found].tolist(), rows.texts(found), strict=True)
     ]
     together = sorted([*bad, *misfits], key=lambda one: one.start)
-    return FilePart(rows.take(np.flatnonzero(left)) if misfits else rows, tuple(together))
+    valid = some if np.count_nonzero(left) == len(present) else rows.take(np.flatnonzero(left))
+    return FilePart(valid, tuple(together))
 
 
 def _reason(name: str, misfit: Misfit) -> str:

@@ -28,18 +28,16 @@ _ANY_VALUE = rf"{_TEXT}|{_NUMBER}|true|false|null|\[{_SPACE}(?:{_NUMBER}(?:{_SPA
 _SAMPLE = 20  # lines in which attributes are looked for that the type does not have
 
 
-def suspect_lines(header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType) -> Mapping[int, Fault]:
-    """The lines that are certainly bad, by index."""
+def suspect_lines(
+    header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType
+) -> Mapping[int, Fault | None]:
+    """The lines that are bad, by index, and with None those that may be bad; all others are certainly read by Arrow."""
     return _csv_lines(header, texts, tuple_type) if format == "csv" else _json_lines(texts, tuple_type)
 
 
-def _json_lines(texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault]:
-    faults: dict[int, Fault] = {}
-    for row in _unmatched(texts, _json_pattern(texts, tuple_type)):
-        fault = json_fault(texts[row], tuple_type, tuple_type.names)
-        if fault is not None:
-            faults[row] = fault
-    return faults
+def _json_lines(texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault | None]:
+    unmatched = _unmatched(texts, _json_pattern(texts, tuple_type))
+    return {row: json_fault(texts[row], tuple_type, tuple_type.names) for row in unmatched}
 
 
 def _json_pattern(texts: Sequence[bytes], tuple_type: TupleType) -> str:
@@ -81,22 +79,22 @@ def _indices(mask: pa.Array | pa.ChunkedArray) -> list[int]:
     return found
 
 
-def _csv_lines(header: bytes, texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault]:
+def _csv_lines(header: bytes, texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault | None]:
     names = _fields(header)
     if names is None or len(set(names)) < len(names):
-        return {}
-    commas = len(names) - 1
-    odd = [row for row, text in enumerate(texts) if text.count(b",") != commas or b'"' in text]
-    unusual = {row for row in odd if _column_count(texts[row]) != len(names)}
-    regular = [row for row in range(len(texts)) if row not in unusual]
-    suspects = [*unusual, *(regular[i] for i in _wrong_values(names, [texts[r] for r in regular], tuple_type))]
-    faults: dict[int, Fault] = {}
-    for row in suspects:
-        fields = _fields(texts[row])
-        fault = None if fields is None else csv_fault(names, fields, tuple_type, tuple_type.names)
-        if fault is not None:
-            faults[row] = fault
-    return faults
+        return dict.fromkeys(range(len(texts)))
+    lines = pa.array(texts, pa.binary())
+    commas = pc.count_substring(lines, ",")
+    odd = _indices(pc.or_(pc.not_equal(commas, len(names) - 1), pc.match_substring(lines, '"')))
+    unusual = [row for row in odd if _column_count(texts[row]) != len(names)]
+    regular = np.delete(np.arange(len(texts)), unusual).tolist()
+    wrong = _wrong_values(names, [texts[r] for r in regular], tuple_type)
+    return {row: _csv_line(names, texts[row], tuple_type) for row in (*unusual, *(regular[i] for i in wrong))}
+
+
+def _csv_line(names: Sequence[str], text: bytes, tuple_type: TupleType) -> Fault | None:
+    fields = _fields(text)
+    return None if fields is None else csv_fault(names, fields, tuple_type, tuple_type.names)
 
 
 def _fields(line: bytes) -> list[str] | None:
@@ -120,7 +118,7 @@ def _wrong_values(names: Sequence[str], texts: Sequence[bytes], tuple_type: Tupl
             pa.BufferReader(b"\n".join(texts) + b"\n"),
             read_options=pyarrow.csv.ReadOptions(column_names=[str(i) for i in range(len(names))]),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, pa.binary()), include_columns=list(columns)
+                check_utf8=False, column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns)
             ),
         )
     except pa.ArrowException:
@@ -134,11 +132,21 @@ def _wrong_values(names: Sequence[str], texts: Sequence[bytes], tuple_type: Tupl
 
 
 def _may_be_rejected(column: pa.ChunkedArray, kind: AttributeType) -> list[int]:
-    if kind.required in ACCEPTED:
-        pattern = f"^(?:{ACCEPTED[kind.required].pattern})?$"
-        return _indices(pc.invert(pc.match_substring_regex(column, pattern=pattern)))
-    try:
-        column.cast(pa.string())
-    except pa.ArrowInvalid:  # not UTF-8
-        return [row for row, text in enumerate(column.to_pylist()) if not _is_text(text)]
-    return []
+    texts = column.cast(pa.binary())
+    if kind.required not in ACCEPTED:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:  # not UTF-8
+            return [row for row, text in enumerate(texts.to_pylist()) if not _is_text(text)]
+        return []
+    rest = np.arange(len(column))
+    if kind.required is INT:  # a pattern takes much longer
+        few_digits = pc.and_(pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(texts), 18))
+        rest = np.flatnonzero(np.logical_not(np.asarray(few_digits)))
+    elif kind.required is BOOL:
+        known = pc.is_in(texts, value_set=pa.array([b"", b"true", b"false"]))
+        rest = np.flatnonzero(np.logical_not(np.asarray(known)))
+    pattern = f"^(?:{ACCEPTED[kind.required].pattern})?$"
+    unmatched = _indices(pc.invert(pc.match_substring_regex(texts.take(pa.array(rest)), pattern=pattern)))
+    found: list[int] = rest[unmatched].tolist()
+    return found

@@ -53,7 +53,14 @@ def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:
     try:
         return len(parse_text(pa.BufferReader(data), "csv", tuple_type))
     except UNREADABLE:
-        return max(1, sum(1 for line in data.splitlines() if line)) - 1 or 1
+        return max(_line_count(data) - 1, 0) if data.strip(b"\r\n") else 1
+
+
+def _line_count(data: bytes) -> int:
+    """The number of lines, without empty ones."""
+    if b"\r" not in data and b"\n\n" not in data:
+        return data.strip(b"\n").count(b"\n") + 1
+    return sum(map(bool, data.splitlines()))
 
 
 def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
@@ -102,7 +109,7 @@ def _parsed(lines: TextRecords) -> tuple[ReadableRows, list[Bad]]:
             if not isinstance(found, dict):
                 raise ValueError("expected a JSON object")
         except (ValueError, RecursionError) as error:
-            bad.append(Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{error}"))
+            bad.append(_bad(lines, row, str(error)))
         else:
             rows.append(found)
             at.append(row)
@@ -123,20 +130,26 @@ def _by_lines(
         except UNREADABLE as error:
             return None, [Bad(0, len(lines.texts), header.decode(errors="replace"), f"header: {_plain(error)}")]
         tables.append(empty)
-    faults = suspect_lines(header, lines.texts, format, tuple_type)
-    left = [row for row in range(len(lines.texts)) if row not in faults] if faults else list(range(len(lines.texts)))
-    for start, stop, found in _blocks(header, [lines.texts[row] for row in left], format, tuple_type):
-        if isinstance(found, str):
-            row = left[start]
-            bad.append(Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{found}"))
-        else:
-            tables.append(found)
-            at += left[start:stop]
-    bad += [Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{fault}") for row, fault in faults.items()]
+    suspects = suspect_lines(header, lines.texts, format, tuple_type)
+    others: list[int] = np.delete(np.arange(len(lines.texts)), list(suspects)).tolist()
+    for rows in (others, [row for row, fault in suspects.items() if fault is None]):
+        for start, stop, found in _blocks(header, [lines.texts[row] for row in rows], format, tuple_type):
+            if isinstance(found, str):
+                bad.append(_bad(lines, rows[start], found))
+            else:
+                tables.append(found)
+                at += rows[start:stop]
+    bad += [_bad(lines, row, str(fault)) for row, fault in suspects.items() if fault is not None]
     if not tables:
         return None, sorted(bad, key=lambda one: one.start)
     selected = [t.select([i for i, n in enumerate(t.column_names) if n in names]) for t in tables]
-    return TableRows(pa.concat_tables(selected), np.array(at, np.int64), lines, csv=format == "csv"), bad
+    found_rows = TableRows(pa.concat_tables(selected), np.array(at, np.int64), lines, csv=format == "csv")
+    in_order = np.argsort(found_rows.at, kind="stable")
+    return found_rows if len(at) == len(others) else found_rows.take(in_order), bad
+
+
+def _bad(lines: TextRecords, row: int, reason: str) -> Bad:
+    return Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{reason}")
 
 
 def _blocks(
@@ -144,7 +157,7 @@ def _blocks(
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
     """Ranges of lines with their table, or for a single line the reason why it cannot be read. All of them are tried
     together first."""
-    whole = _together(header, texts, format, tuple_type)
+    whole = _together(header, texts, format, tuple_type) if texts else ""
     if not isinstance(whole, str):
         yield 0, len(texts), whole
         return
@@ -162,12 +175,12 @@ def _blocks(
 def _together(header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType) -> pa.Table | str:
     """The table of these lines, or the reason why they cannot be read together."""
     alone = len(texts) == 1
+    data = b"\n".join([header.rstrip(b"\n"), *texts, b""]) if header else b"\n".join([*texts, b""])
     try:
-        source = pa.BufferReader(header + b"\n".join(texts) + b"\n")
-        table = parse_text(source, format, tuple_type, other_columns=alone)
+        table = parse_text(pa.BufferReader(data), format, tuple_type, other_columns=alone)
     except UNREADABLE as error:
         return _plain(error)
-    mixed = format == "jsonl" and not alone and any(map(_TWO_OBJECTS.search, texts))
+    mixed = format == "jsonl" and not alone and _TWO_OBJECTS.search(data)
     return table if len(table) == len(texts) and not mixed else f"{len(table)} rows in this line"
 
 
