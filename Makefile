@@ -107,6 +107,7 @@ bench-kernels: setup
 	$(BIN)/python benchmarks/kernels/functions.py
 	$(BIN)/python benchmarks/kernels/sliding.py
 	$(BIN)/python benchmarks/kernels/brackets.py
+	$(BIN)/python benchmarks/kernels/marks.py
 
 bench-spark: setup
 	$(BIN)/python benchmarks/spark/bench.py

@@ -16,6 +16,7 @@ from tests.properties.strategies import KINDS
 from thalweg.analysis.order_needs import ordered_sinks
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
+from thalweg.ir.logic import wakes_at
 from thalweg.ir.operators import Aggregate, EventTime, Feedback, Pace, Process, Source, Union
 from thalweg.ir.times import from_time
 from thalweg.library import window_aggregate
@@ -23,11 +24,13 @@ from thalweg.library.arrival import in_order
 from thalweg.library.fold_spec import WholeWindow
 from thalweg.library.folds import FOLDS
 from thalweg.library.multi_port import LeastTime
+from thalweg.library.select import Code, Dedup
 from thalweg.library.sorting import SortBy, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
 from thalweg.runtime.logic_operator import ProcessRun
 from thalweg.runtime.pe import PE
+from thalweg.runtime.records import ObjectTable
 
 CODE = ("custom", "operator")
 seen: Counter[str] = Counter()
@@ -54,6 +57,7 @@ MUST_BE_SEEN = (
         "an idle origin",
         "an idle origin that comes back",
     ),
+    *("forgotten by a function", "forgotten by a class", "forgotten by dedup", "sleeping keys"),
     *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *(f"logic {k}Apply" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter", "skipped tuples"),
@@ -205,6 +209,16 @@ def watch(patch: pytest.MonkeyPatch) -> None:
         seen["kernel" if result is not None else "row path" if function is None else "fallback"] += 1
         return result
 
+    called = ObjectTable.called
+
+    def counted_call(self: ObjectTable, record: Any) -> None:
+        called(self, record)
+        if record.logic._forgotten:
+            seen["forgotten by a function" if isinstance(record.logic, Code) else "forgotten by a class"] += 1
+        seen["forgotten by dedup"] += isinstance(record.logic, Dedup) and record.is_over
+        seen["sleeping keys"] += wakes_at(record.logic) > (record.logic.now or 0)
+
+    patch.setattr(ObjectTable, "called", counted_call)
     framed, letters = ProcessRun._frame, PE.dead_letters
 
     def counted_frame(self: ProcessRun, port: int, order: Any, end: int | None) -> Any:

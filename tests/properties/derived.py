@@ -64,6 +64,32 @@ class Quiet(tw.Operator):
         self.submit(Base(t.i, t.n, self.total, t.y, t.s, t.k, t.b))
 
 
+class Forgetful(tw.Operator):
+    """Keys that are forgotten by a tuple, at a mark and at the end, also when the call fails; and keys that sleep."""
+
+    def __init__(self) -> None:
+        self.count, self.last = 0, ""
+
+    def process(self, t: Any, port: int) -> None:
+        self.count, self.last = self.count + 1, t.k
+        if t.n == 1:
+            self.forget()
+        if t.n == 0 and self.count > 1:
+            raise ValueError("no second zero")
+        if t.n > 2:
+            self.sleep_until((self.now or 0) + t.n)
+        self.submit(Base(self.count, t.n, t.x, t.y, t.s, t.k, self.now is None))
+
+    def on_mark(self, time: int) -> None:
+        if self.count % 3 == 0:
+            self.forget()
+        self.submit(Base(self.count, (self.now or 0) - time, 0.25, 0.5, "mark", self.last, False))
+
+    def at_end(self) -> None:
+        self.forget()
+        self.submit(Base(self.count, 0, 0.5, 0.5, "end", self.last, True))
+
+
 class Passing(tw.Operator):
     """Several inputs and outputs, and nothing that is kept."""
 
@@ -96,6 +122,19 @@ def remember(t: Any, state: dict[str, Any], submit: Callable[..., None]) -> None
 def replace_state(t: Any, state: int, submit: Callable[..., None]) -> int:
     submit(Base(state, t.n, t.x, t.y, t.s, t.k, t.b))
     return int(state + t.n) % 1000
+
+
+def count_to_three(t: Any, state: int, submit: Callable[..., None]) -> int | None:
+    submit(Base(state, t.n, t.x, t.y, t.s, t.k, t.b))
+    return None if state == 3 else state + 1
+
+
+def collect_three(t: Any, state: list[Any], submit: Callable[..., None]) -> list[Any] | None:
+    state.append(t)
+    if len(state) < 3:
+        return state
+    submit(state[0])
+    return None
 
 
 class Price(tw.Tuple):
@@ -181,8 +220,9 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
         case "dedup", (by, within):
             marked = first if within is None else _marked(first, "time", name)
             if within is not None and marked.time != "n":
-                within = None
-            return [marked.dedup(by, within=within, name=name)]
+                return [marked.dedup(by, name=name), marked]
+            made = marked.dedup(by, within=within, name=name)
+            return [made] if within is None else [made, made.late]
         case "sort buffer", (size,):
             return [first.sort(("y", "n"), buffer=size, name=name)]
         case "random split", (shares, seed):
@@ -260,7 +300,8 @@ def _looped(stream: tw.Stream, name: str, by: tuple[str, ...], immediate: bool) 
     """A loop that comes to an end: each round makes a number smaller."""
     loop = stream.app.feedback(Base, immediate=immediate, name=f"{name}.loop")
     both = stream.union(loop, name=name)
-    counted = both.custom(remember, Base, by=by, state={}, name=f"{name}.custom")
+    code: Any = (remember, {}) if by == ("k",) else (collect_three, []) if immediate else (count_to_three, 0)
+    counted = both.custom(code[0], Base, by=by, state=code[1], name=f"{name}.custom")
     shrunk = counted.filter(lambda t: 1 < t.n < 5, name=f"{name}.filter")
     shrunk.map(lambda t: Base(t.i, t.n - 2, t.x, t.y, t.s, t.k, t.b), Base, name=f"{name}.map").feed(
         loop, name=f"{name}.feed"
@@ -314,6 +355,12 @@ def _custom(stream: tw.Stream, name: str, what: str, by: tuple[str, ...]) -> tw.
             return stream.custom(replace_state, Base, by=by, state=0, name=name)
         case "pass":
             return stream.custom(pass_some, Base, by=by, name=name)
+        case "forget":
+            return stream.custom(count_to_three, Base, by=by, state=0, name=name)
+        case "forget list":
+            return stream.custom(collect_three, Base, by=by, state=[], name=name)
+        case "forgetful":
+            return _marked(stream, "time", name).custom(Forgetful(), Base, by=by, on_error="skip", name=name)
     return stream.custom(Quiet(), Base, by=by, name=name)
 
 
@@ -394,9 +441,11 @@ def _with_policy(
 # Strategies
 
 
+CUSTOM = ("remember", "replace", "class", "pass", "forget", "forget list", "forgetful", "forgetful")
 KINDS = (
     *("window", "window", "window", "apply", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
     *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
+    *("custom",),
     *("operator", *["policy"] * 4, "loop", "passing"),
 )
 # How many streams a node takes in addition to the first, and how many tuples it may emit for one.
@@ -435,7 +484,8 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "punctor":
             return (draw(st.booleans()),), 1
         case "dedup":
-            return (by or ("s",), draw(st.sampled_from((None, 1, 3)))), 1
+            within = draw(st.sampled_from((None, 1, 3)))
+            return (by or ("s",), within), 1 if within is None else 2
         case "sort buffer":
             return (draw(st.integers(1, 5)),), 1
         case "random split":
@@ -453,7 +503,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "loop":
             return (by, draw(st.booleans())), 1
         case "custom":
-            return (draw(st.sampled_from(("remember", "replace", "class", "pass"))), by), 1
+            return (draw(st.sampled_from(CUSTOM)), by), 1
         case "passing":
             policy = draw(
                 st.sampled_from(("fail", "skip", "dead_letter") if failing else (None, "skip", "dead_letter"))

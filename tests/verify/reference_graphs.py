@@ -133,8 +133,38 @@ def total(t: Any, state: list[int], submit: Callable[..., None]) -> list[int] | 
     submit(Row(sum(state), len(state), t.x, t.d, t.w, t.k))
     if t.n % 2:
         state.append(t.n)
-        return None
-    return [*state[-2:], t.n]
+        return state
+    return None if t.n % 8 == 0 else [*state[-2:], t.n]
+
+
+def extend(t: Any, state: list[int], submit: Callable[..., None]) -> None:
+    state.append(t.n)
+    submit(Row(sum(state), len(state), t.x, t.d, t.w, t.k))
+
+
+class Sessions(tw.Operator):
+    """Sleeps for two from the last tuple of a key, then emits and forgets it."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def process(self, t: Any, port: int) -> None:
+        self.rows.append(t)
+        if self.now is not None:
+            self.sleep_until(self.now + 2)
+        if len(self.rows) == 20:
+            self.forget()
+
+    def on_mark(self, time: int) -> None:
+        self.forget()
+        self.submit(self.rows[-1])
+
+    def at_end(self) -> None:
+        self.submit(self.rows[0])
+
+
+def with_late(made: tw.Stream) -> None:
+    keep(made, made.late)
 
 
 def marked(s: tw.Stream) -> tuple[tw.Stream, tw.Stream]:
@@ -179,8 +209,10 @@ OVER = {
 }
 GRAPHS: Mapping[str, Callable[[tw.Stream], None]] = {
     "dedup": lambda s: keep(s.dedup(["k", "x"], name="first")),
-    "dedup within": lambda s: keep(s.event_time("w", name="time").dedup("k", within=MINUTES, name="first")),
+    "dedup within": lambda s: with_late(s.event_time("w", name="time").dedup("k", within=MINUTES, name="first")),
     "custom": lambda s: keep(s.custom(total, Row, by="k", state=[], name="total")),
+    "custom in place": lambda s: keep(s.custom(extend, Row, by="k", state=[], name="total")),
+    "class that forgets": lambda s: keep(s.event_time("n", name="time").custom(Sessions(), Row, by="k", name="ended")),
     "class": lambda s: keep(s.event_time("n", name="time").custom(Ended(), Row, by="k", name="ended")),
     "sort buffer": lambda s: keep(s.sort(("x", "n"), buffer=5, name="sorted")),
     "sort": lambda s: keep(s.sort("x", window=OVER["tumbling"], name="up")),

@@ -20,11 +20,12 @@ class LibraryLogic(Logic):
     """User classes are analyzed to find their properties; these classes declare them, so that no other code depends on
     these classes.
 
-    A class that defines or inherits `process` must define all but `due`: otherwise it fails when it is defined, not
-    when it runs.
+    A class that defines or inherits `process` must define all that has no default: otherwise it fails when it is
+    defined, not when it runs.
     """
 
     makes_marks: ClassVar[bool]  # whether it emits marks instead of tuples; its `now` is the number of the epoch
+    emits_at_marks: ClassVar[bool] = True  # False: if it acts on marks, it only forgets
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -66,7 +67,7 @@ class LibraryLogic(Logic):
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether a key's object holds nothing, so that it need not be stored."""
+        """Whether a key's object holds nothing, so that the key can be forgotten."""
 
     @property
     def due(self) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar
 
+from thalweg.ir.types import INT64_MIN
+
 Submitted = tuple[int, int, Any]  # output port, rank, value
 
 
@@ -15,8 +17,9 @@ class Logic:
     client) once per worker; its result is `self.resource`, which is never stored.
     """
 
-    __slots__ = ("__dict__", "_submitted", "config", "now", "resource")  # only the first is state
+    __slots__ = ("__dict__", "_forgotten", "_submitted", "config", "now", "resource")  # only the first is state
 
+    _forgotten: bool  # whether the current call removes the key's state
     _submitted: list[Submitted]
     resource: Any
     config: Any  # the operator's settings; shared by all keys
@@ -30,10 +33,11 @@ class Logic:
         raise NotImplementedError(f"{type(self).__name__}.process")
 
     def on_mark(self, time: int) -> None:
-        """Handle a punctuation, or the event time (microseconds since 1970) that has passed. Called for every key."""
+        """Handle a punctuation, or the event time (microseconds since 1970) that has passed. Called for every key with
+        state that does not sleep."""
 
     def at_end(self) -> None:
-        """Handle the end of the input: submit the remaining results. Called for every key."""
+        """Handle the end of the input: submit the remaining results. Called for every key with state."""
 
     def setup(self) -> Any:
         """Create the resource that all keys of a worker share."""
@@ -53,6 +57,16 @@ class Logic:
         """
         self._submitted.append((port, rank, value))
 
+    def forget(self) -> None:
+        """Remove the state of this key when the current call is over: its next tuple starts from the initial state."""
+        self._forgotten = True
+
+    def sleep_until(self, time: int) -> None:
+        """Do not call `on_mark` for this key before the event time (microseconds since 1970) has reached `time`."""
+        if type(time) is not int:
+            raise TypeError(f"sleep_until: expected an int, as `on_mark` gets it, found {time!r}")
+        self._asleep_until = time
+
 
 def acts_on_marks(logic: Logic) -> bool:
     return type(logic).on_mark is not Logic.on_mark
@@ -62,9 +76,15 @@ def acts_at_end(logic: Logic) -> bool:
     return type(logic).at_end is not Logic.at_end
 
 
+def wakes_at(logic: Logic) -> int:
+    """The event time from which on a user's object takes marks."""
+    found: int = logic.__dict__.get("_asleep_until", INT64_MIN)
+    return found
+
+
 def fresh(template: Logic) -> Logic:
     """A copy of the template: the initial state of a key."""
     made = type(template).__new__(type(template))
     made.__dict__.update(copy.deepcopy(template.__dict__))
-    made.config, made.now = getattr(template, "config", None), None
+    made.config, made.now, made._forgotten = getattr(template, "config", None), None, False
     return made

@@ -15,11 +15,12 @@ from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.lang.aggregates import apply_logic, check_window
+from thalweg.lang.state_functions import changes_in_place
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
 from thalweg.lang.window import Distance, Names, names
 from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
-from thalweg.library.select import Code, Dedup, DedupConfig
+from thalweg.library.select import Code, Dedup, DedupConfig, StateFunction
 from thalweg.library.sorting import Skyline, SortBy, SortedBuffer, TopK
 from thalweg.library.window_arguments import Duration
 from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin, both
@@ -112,7 +113,8 @@ def skyline(
 
 
 def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: str | None = None) -> Stream:
-    """The first tuple of each key; with `within`, also the first that is more than that much event time later."""
+    """The first tuple of each key; with `within`, also the first that is more than that much event time later. Then
+    keys are forgotten as event time advances, and a tuple whose time has passed is late."""
     site = stream._site("dedup", name)
     key = _attributes(stream, by, site, "dedup")
     logic = Dedup()
@@ -120,7 +122,11 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     if within is not None:
         site.check_unit(stream, time, isinstance(within, dt.timedelta))
     logic.config = DedupConfig(None if within is None else duration(within), time)
-    return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
+    if within is None:
+        return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
+    outputs = [stream.tuple_type] * 2
+    first, late = site.process("dedup", logic, [stream], by=[key], outputs=outputs, marks=stream.marks, timed=True)
+    return first.with_late(late)
 
 
 def windowed_join(
@@ -275,16 +281,16 @@ def custom(
     name: str | None = None,
 ) -> Stream:
     """User code with state: an instance of a subclass of `tw.Operator`, or a function of a tuple, the key's state and
-    `submit` (it changes the state, or returns the new one). Without `by` there is one state for all tuples."""
+    `submit`. The function returns the new state, or None to remove it; or it never returns a value and changes the
+    state in place. Without `by` there is one state for all tuples."""
     site = stream._site("custom", name)
     key = _attributes(stream, by, site, "custom") if by else ()
     _check_code(code, site)
     if isinstance(code, Logic):
         logic = site.freezer.freeze_operator(code)
     else:
-        logic = Code(state)
-        logic.config = code
-        logic = site.freezer.freeze_operator(logic)
+        logic = site.freezer.freeze_operator(Code(state))
+        logic.config = StateFunction(site.freezer.freeze(code), changes_in_place(code, state, site.where))
     output = site.declared(into)
     marks = None if stream.marks is None else stream.marks
     made = site.process(

@@ -11,7 +11,7 @@ from typing import Any
 from thalweg.errors import summary
 from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
-from thalweg.ir.logic import Logic, Submitted, acts_at_end, fresh
+from thalweg.ir.logic import Logic, acts_at_end, fresh
 from thalweg.ir.operator_model import MANY, Model
 from thalweg.ir.operator_resources import close, set_up
 from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union
@@ -95,7 +95,10 @@ class Loop(LibraryLogic):
         for operator in self.config.operators:
             if not (isinstance(operator, Process) and acts_at_end(operator.logic)):
                 continue
-            for key in list(self.states.get(operator.name, {})):
+            states = self.states.get(operator.name, {})
+            for key in list(states):
+                if key not in states:  # what an earlier key fed back has removed it
+                    continue
                 waiting: deque[Any] = deque()
                 self._pass_on(operator, partial(self._at_end, operator, key), waiting)
                 self._until_nothing_waits(waiting)
@@ -127,23 +130,21 @@ class Loop(LibraryLogic):
         if not isinstance(operator, Process):
             return _STATELESS[type(operator)](operator, row)
         by = operator.port_key(port) or ()
-        logic, submitted = self._object(operator, canonical_key(row, by))
-        logic.process(row, port)
-        return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
+        return self._called(operator, canonical_key(row, by), lambda logic: logic.process(row, port))
 
     def _at_end(self, operator: Process, key: bytes) -> list[tuple[int, Any]]:
-        logic, submitted = self._object(operator, key)
-        logic.at_end()
-        return [(p, _made(operator.result_type(p), value)) for p, _, value in submitted]
+        return self._called(operator, key, lambda logic: logic.at_end())
 
-    def _object(self, operator: Process, key: bytes) -> tuple[Logic, list[Submitted]]:
-        """The object of a key, whose attributes are part of the attributes of this object."""
-        logic = fresh(operator.logic)
-        attributes = self.states.setdefault(operator.name, {}).setdefault(key, logic.__dict__)
-        logic.__dict__ = attributes
+    def _called(self, operator: Process, key: bytes, call: Callable[[Logic], None]) -> list[tuple[int, Any]]:
+        """The results of a key's object, whose attributes are part of the attributes of this object."""
+        logic, states = fresh(operator.logic), self.states.setdefault(operator.name, {})
+        logic.__dict__ = states.setdefault(key, logic.__dict__)
         logic.resource = self.resource[operator.name]
         logic._submitted = []
-        return logic, logic._submitted
+        call(logic)
+        if logic._forgotten:
+            del states[key]
+        return [(p, _made(operator.result_type(p), value)) for p, _, value in logic._submitted]
 
 
 def _made(tuple_type: TupleType, value: Any) -> Any:

@@ -115,9 +115,34 @@ class WindowJoin(LibraryLogic):
 class TimedWindowJoin(WindowJoin):
     """A join within an interval of event time, which allows old tuples to be dropped."""
 
+    version = 2  # since version 2, it keeps the time of the oldest tuple
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.oldest: int | None = None  # no tuple that can be dropped next is older
+
+    def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
+        return attributes | {"oldest": self._oldest(attributes["held"])}
+
+    @property
+    def due(self) -> int | None:
+        assert self.config.within is not None
+        return None if self.oldest is None else self.oldest + self.config.within + 1
+
+    def _oldest(self, held: tuple[list[Any], list[Any]]) -> int | None:
+        """Of a side that keeps a number of tuples, only the first can be dropped: between others, a tuple that is too
+        old counts too."""
+        counts = [side.count for side in self.config.sides]
+        times = [self._time(t, p) for p, ts in enumerate(held) for t in (ts if counts[p] is None else ts[:1])]
+        return min(times, default=None)
+
+    def process(self, t: Any, port: int) -> None:
+        super().process(t, port)
+        at = self._time(t, port)
+        self.oldest = at if self.oldest is None else min(self.oldest, at)
+
     def on_mark(self, time: int) -> None:
-        """Drop the tuples that no tuple that is not late can match. Of a side that keeps a number of tuples, only the
-        oldest can be dropped: between others, a tuple that is too old counts too."""
+        """Drop the tuples that no tuple that is not late can match."""
         assert self.config.within is not None
         first = time - self.config.within
         for port, held in enumerate(self.held):
@@ -125,6 +150,7 @@ class TimedWindowJoin(WindowJoin):
                 held[:] = [t for t in held if self._time(t, port) >= first]
             while held and self._time(held[0], port) < first:
                 del held[0]
+        self.oldest = self._oldest(self.held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def make_table(operator: Aggregate, key_types: Sequence[AttributeType]) -> Table
     ragged = frozenset(columns) - {"count"} if isinstance(operator.window, Sliding) else frozenset[str]()
     if operator.acts_at_end:
         columns |= {key_column(i): from_values([], kind) for i, kind in enumerate(key_types)}
-    return Table(columns, ragged)
+    return Table(columns, ragged, operator.window.count if isinstance(operator.window, Tumbling) else None)
 
 
 def key_column(index: int) -> str:

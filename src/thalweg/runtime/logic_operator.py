@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from thalweg.errors import summary
-from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
 from thalweg.ir.operators import NO_TIME, Process, rank_width
-from thalweg.ir.types import INT64_MIN, TupleType
+from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame, join_frames
@@ -73,7 +72,7 @@ class ProcessRun:
         order = self._merged([f for _, f in present])
         self.order, self.end = order, end
         if self._take(self._events(present, order)) and end is not None and acts_at_end(self.operator.logic):
-            self._everyone(len(order[1]) if order else 0, None)
+            self._at_end(len(order[1]) if order else 0)
         return [self._frame(port, order, end) for port in range(len(self.operator.outputs))]
 
     def _merged(self, frames: Sequence[Frame]) -> tuple[Frame, Array] | None:
@@ -145,7 +144,7 @@ class ProcessRun:
                 if operator.timed and time <= (NO_TIME if self.now is None else self.now):
                     self._not_advanced(number)
                     continue
-                if acts_on_marks(operator.logic) and not self._everyone(number, time):
+                if acts_on_marks(operator.logic) and not self._at_mark(number, time):
                     return False
                 self._passed(number, time)
                 continue
@@ -160,6 +159,9 @@ class ProcessRun:
                 if not self._failed(number, no_rank, error, item):
                     return False
                 continue
+            finally:
+                if record is not None:
+                    self._objects.called(record)
             for count, (p, values) in enumerate(results):
                 out = self.emitted[p]
                 out.events.append(number)
@@ -168,17 +170,30 @@ class ProcessRun:
                 out.values.append(values)
         return True
 
-    def _everyone(self, number: int, time: int | None) -> bool:
-        """Let every key act at a mark, or at the end (`time` None)."""
-        assert self.state is not None
+    @property
+    def _objects(self) -> ObjectTable:
         assert isinstance(self.table, ObjectTable)
+        return self.table
+
+    def _at_mark(self, number: int, time: int) -> bool:
+        """Let the keys act that have something due at this time."""
+        assert self.state is not None
+        assert self._objects.due is not None
         self.state.load_all(self.operator.name)
+        return self._act(number, self._objects.due.take(time), time)
+
+    def _at_end(self, number: int) -> bool:
+        """Let every key act."""
+        assert self.state is not None
+        self.state.load_all(self.operator.name)
+        return self._act(number, list(self._objects.all()), None)
+
+    def _act(self, number: int, records: Sequence[KeyRecord], time: int | None) -> bool:
+        """Let these keys act at a mark, or at the end (`time` None)."""
+        assert self.state is not None
         found: list[tuple[tuple[int, ...], int, int, tuple[Any, ...]]] = []
         now = self._shown_now(self.now if time is None else time)
-        for record in list(self.table.all()):
-            due = record.logic.due if isinstance(record.logic, LibraryLogic) else INT64_MIN
-            if time is not None and (due is None or time < due):
-                continue
+        for record in records:
             self.state.dirty.add(record.bucket)
             submitted: list[Submitted] = []
             record.logic._submitted, record.logic.now = submitted, now
@@ -193,6 +208,8 @@ class ProcessRun:
                 if not self._failed(number, (0, *record.rank), error, what):
                     return False
                 continue
+            finally:
+                self._objects.called(record)
             found += results
         for rank, count, p, values in sorted(found, key=lambda item: item[:2]):
             out = self.emitted[p]

@@ -10,21 +10,29 @@ from typing import Any, NamedTuple
 
 from thalweg.errors import CheckpointError, StateError
 from thalweg.ir.library_logic import LibraryLogic
-from thalweg.ir.logic import Logic, fresh
+from thalweg.ir.logic import Logic, acts_on_marks, fresh
 from thalweg.ir.operators import Process
 from thalweg.ir.state_pickles import HINT, dumps, not_storable
+from thalweg.runtime.due_keys import DueKeys
 from thalweg.runtime.key_ranks import key_rank
 from thalweg.runtime.pickles import TypeTable, classes_of, loads
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KeyRecord:
     """A key and its object. `rank` orders the tuples that several keys emit at the same event."""
 
+    key: int | str | bytes  # canonical
     logic: Logic
     values: tuple[Any, ...]
     rank: tuple[int, ...]
     bucket: int
+    due: int | None = None  # as its operator's `DueKeys` has noted it
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the key can be forgotten: its code has asked for it, or its object holds nothing."""
+        return self.logic._forgotten or (isinstance(self.logic, LibraryLogic) and self.logic.is_empty)
 
 
 _MISSING = object()
@@ -56,14 +64,22 @@ class ObjectTable:
     def __init__(self, operator: Process, types: TypeTable, resource: Any) -> None:
         self.operator, self.types, self.resource = operator, types, resource
         self.buckets: dict[int, dict[Any, KeyRecord]] = {}
+        self.due = DueKeys() if operator.marked and acts_on_marks(operator.logic) else None
 
     def find(self, bucket: int, key: Any, values: tuple[Any, ...], key_hash: int) -> KeyRecord:
         """The key's record; a new key starts with the attributes of the template."""
         records = self.buckets.setdefault(bucket, {})
         record = records.get(key)
         if record is None:
-            record = records[key] = KeyRecord(self._fresh(), values, key_rank(values, key_hash), bucket)
+            record = records[key] = KeyRecord(key, self._fresh(), values, key_rank(values, key_hash), bucket)
         return record
+
+    def called(self, record: KeyRecord) -> None:
+        """To be called after each call of a key's code: forgets the key, or notes when it is due."""
+        if record.is_over:
+            del self.buckets[record.bucket][record.key]
+        if self.due is not None:
+            self.due.remove(record) if record.is_over else self.due.note(record)
 
     def _fresh(self) -> Logic:
         logic = fresh(self.operator.logic)
@@ -75,17 +91,13 @@ class ObjectTable:
         yield from sorted((r for records in self.buckets.values() for r in records.values()), key=lambda r: r.rank)
 
     def encode(self, bucket: int) -> bytes:
-        """The stored form of the bucket's keys; a key of the library's operators whose object is empty is dropped.
+        """The stored form of the bucket's keys.
 
         An attribute that is still the template's is not stored: settings in a user's class follow the program.
         """
         records = self.buckets.get(bucket, {})
         version = self.operator.logic.version
-        return pack_entries(
-            StoredEntry(key, version, self._pickled(record))
-            for key, record in records.items()
-            if not (isinstance(record.logic, LibraryLogic) and record.logic.is_empty)
-        )
+        return pack_entries(StoredEntry(key, version, self._pickled(record)) for key, record in records.items())
 
     def _pickled(self, record: KeyRecord) -> bytes:
         changed = self._changed(record.logic)
@@ -114,7 +126,9 @@ class ObjectTable:
             values, rank, attributes = loads(blob, self.types, self._classes)
             logic = self._fresh()
             logic.__dict__.update(self._fitting(attributes, version))
-            self.buckets.setdefault(bucket, {})[key] = KeyRecord(logic, values, rank, bucket)
+            record = self.buckets.setdefault(bucket, {})[key] = KeyRecord(key, logic, values, rank, bucket)
+            if self.due is not None:
+                self.due.note(record)
 
     def _fitting(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
         logic = self.operator.logic

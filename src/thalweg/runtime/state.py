@@ -48,9 +48,15 @@ def pack_bucket(parts: Sequence[tuple[str, bytes | memoryview]]) -> bytes:
 
 
 class Table:
-    """The state of one operator: a row per key. Columns are plain, or ragged (a list per key)."""
+    """The state of one operator: a row per key. Columns are plain, or ragged (a list per key).
 
-    def __init__(self, columns: Mapping[str, Column], ragged: frozenset[str] = frozenset()) -> None:
+    `block`: a key whose "count" is a multiple of it holds nothing, and is not stored.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Column], ragged: frozenset[str] = frozenset(), block: int | None = None
+    ) -> None:
+        self.block = block
         self.keys: pa.Array | None = None
         self.buckets: Array = np.zeros(0, np.int64)
         self.columns: dict[str, Column] = {name: take(c, np.zeros(0, np.int64)) for name, c in columns.items()}
@@ -92,7 +98,10 @@ class Table:
         self.offsets = np.append(0, np.cumsum(counts))
 
     def encode(self, bucket: int) -> bytes:
-        rows = np.flatnonzero(self.buckets == bucket)
+        kept = self.buckets == bucket
+        if self.block is not None:
+            kept &= np.asarray(self.columns["count"]) % self.block != 0
+        rows = np.flatnonzero(kept)
         lengths = np.diff(self.offsets)[rows]
         inner = ranges(self.offsets[:-1][rows], lengths)
         arrays = {"key": pa.nulls(0) if self.keys is None else self.keys.take(pa.array(rows))}

@@ -55,7 +55,7 @@ def new_object(operator: Process) -> Logic:
         made.resource = set_up(template, operator.name, operator.where)
         return made
     made = DEFINITIONS[type(template)](template)
-    made.now = None
+    made.now, made._forgotten = None, False
     return made
 
 
@@ -138,7 +138,7 @@ def _dedup(logic: Dedup) -> Logic:
 
 
 def _code(logic: Code) -> Logic:
-    return reference_operators.StateFunction(logic.config, logic.state)
+    return reference_operators.StateFunction(logic.config.function, logic.state, logic.config.in_place)
 
 
 def _sorted_buffer(logic: SortedBuffer) -> Logic:

@@ -50,10 +50,12 @@ class Loop(Logic):
     def at_end(self) -> None:
         """Operators in declaration order, their keys in the order of their first tuples."""
         for name, operator in self.operators.items():
-            for logic in list(self.objects[name].values()):
+            objects = self.objects[name]
+            for key in list(objects):
                 assert isinstance(operator, Process)
-                self._act(operator, logic.at_end, logic)
-                self._feed_back()
+                if key in objects:  # what an earlier key fed back may have removed it
+                    self._act(operator, key, lambda logic: logic.at_end())
+                    self._feed_back()
 
     def _feed_back(self) -> None:
         while self.waiting:
@@ -74,18 +76,20 @@ class Loop(Logic):
             objects, key = self.objects[operator.name], key_of(row, operator.port_key(port) or ())
             if key not in objects:
                 objects[key] = self.new(operator)
-            logic = objects[key]
-            self._act(operator, lambda: logic.process(row, port), logic)
+            self._act(operator, key, lambda logic: logic.process(row, port))
         elif isinstance(operator, Union):
             self._deliver(operator.output, as_type(operator.outputs[0], row, operator.outputs[0].names))
         else:
             self._send(operator, lambda: [(p, made) for p, made, _ in PER_TUPLE[type(operator)](operator, row, ())])
 
-    def _act(self, operator: Process, act: Callable[[], None], logic: Logic) -> None:
+    def _act(self, operator: Process, key: tuple[Any, ...], act: Callable[[Logic], None]) -> None:
         def results() -> list[tuple[int, Any]]:
             submitted: list[Submitted] = []
+            logic = self.objects[operator.name][key]
             logic._submitted = submitted
-            act()
+            act(logic)
+            if logic._forgotten:
+                del self.objects[operator.name][key]
             return [(p, make_row(operator, unpack(v, operator.result_type(p)), p)) for p, _, v in submitted]
 
         self._send(operator, results)

@@ -19,14 +19,17 @@ from thalweg.verify.reference_order import check_order, check_pair, comes_before
 
 
 class Dedup(Logic):
-    """The first tuple of a key and, with `within`, the next one that is more than `within` later."""
+    """The first tuple of a key and, with `within`, the next one that is more than `within` later. With `within`, a
+    tuple whose time has passed is late."""
 
     def __init__(self, within: int | None, time: str) -> None:
         self.within, self.time = within, time
         self.passed: list[Any] = []
 
     def process(self, t: Any, port: int) -> None:
-        if not self.passed or (self.within is not None and self._since(t) > self.within):
+        if self.within is not None and self.now is not None and to_time(getattr(t, self.time)) < self.now:
+            self.submit(t, 1)
+        elif not self.passed or (self.within is not None and self._since(t) > self.within):
             self.passed.append(t)
             self.submit(t)
 
@@ -35,14 +38,19 @@ class Dedup(Logic):
 
 
 class StateFunction(Logic):
-    """A user function of a tuple, the key's state and `submit`, which changes the state or returns a new one."""
+    """A user function of a tuple, the key's state and `submit`, which changes the state or returns a new one. After
+    None the next tuple finds the initial state, unless the function changes the state `in_place`."""
 
-    def __init__(self, function: Callable[[Any, Any, Callable[..., None]], Any], state: Any) -> None:
-        self.function, self.state = function, copy.deepcopy(state)
+    def __init__(self, function: Callable[[Any, Any, Callable[..., None]], Any], state: Any, in_place: bool) -> None:
+        self.function, self.first, self.in_place = function, state, in_place
+        self.state = copy.deepcopy(state)
 
     def process(self, t: Any, port: int) -> None:
         returned = self.function(t, self.state, self.submit)
-        self.state = self.state if returned is None else returned
+        if not self.in_place:
+            self.state = copy.deepcopy(self.first) if returned is None else returned
+        elif returned is not None:
+            self.state = returned
 
 
 class SortedBuffer(Logic):

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.analysis.order_keys import order_layout
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.logic import Submitted, acts_on_marks
+from thalweg.ir.logic import Submitted, acts_on_marks, wakes_at
 from thalweg.ir.operators import NO_TIME, Aggregate, Join, Operator, Process, rank_width
 from thalweg.ir.user_tuples import row_maker, unpack
 from thalweg.ir.values import carried
@@ -116,7 +116,11 @@ class StatefulOperators(ABC):
             logic.now = self.epoch
         else:
             logic.now = self.now.get(operator.name) if operator.timed else None
-        logic.process(row, port)
+        try:
+            logic.process(row, port)
+        finally:
+            if operator.by is not None and logic._forgotten:
+                del self.state[operator.name][key_of(row, operator.by[port])]
         results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
         return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
@@ -141,6 +145,8 @@ class StatefulOperators(ABC):
         """The output of all keys at a mark, or at the end (no time), in the order of the keys."""
         emitted: Emitted = []
         for logic, rank in sorted(self.state[operator.name].values(), key=lambda item: item[1]):
+            if time is not None and time < wakes_at(logic):
+                continue
             submitted: list[Submitted] = []
             logic._submitted = submitted
             logic.now = (self.now.get(operator.name) if time is None else time) if operator.timed else None
@@ -156,6 +162,8 @@ class StatefulOperators(ABC):
             emitted += [
                 (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
             ]
+        held = self.state[operator.name].items()
+        self.state[operator.name] = {own: (logic, rank) for own, (logic, rank) in held if not logic._forgotten}
         return sorted(emitted, key=lambda item: item[2])
 
 

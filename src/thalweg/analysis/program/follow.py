@@ -88,7 +88,8 @@ def follow_function(
 def follow_code(
     function: Callable[..., Any], state: object, kind: TupleType, outputs: Sequence[TupleType], where: Where
 ) -> FollowResult:
-    """Follow a function of a tuple, the key's state and `submit`; its result, if not None, is the new state."""
+    """Follow a function of a tuple, the key's state and `submit`. Its result is the new state; after None it is the
+    initial one, or the same."""
     m = Machine(where, outputs)
     holder = Known([], STATE)
     counts: dict[int, Count] = {}

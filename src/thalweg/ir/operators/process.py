@@ -89,7 +89,11 @@ class Process(Operator):
 
     @property
     def ranks_keys(self) -> bool:
-        return self.by is not None and (self.acts_at_end or (self.marked and acts_on_marks(self.logic)))
+        return self.by is not None and (self.acts_at_end or self._emits_at_marks)
+
+    @property
+    def _emits_at_marks(self) -> bool:
+        return self.marked and acts_on_marks(self.logic) and (self.library is None or self.library.emits_at_marks)
 
     @property
     def placing_ports(self) -> range:

@@ -18,7 +18,7 @@ class PunctuatedAggregate(WindowAggregate):
 
     @property
     def is_empty(self) -> bool:
-        return all(pane.elements is None for pane in self.panes)
+        return all(pane.elements is None for pane in reversed(self.panes))
 
     def process(self, t: Any, port: int) -> None:
         self.add(self.panes[-1], self.taken(t))
