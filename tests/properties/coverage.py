@@ -25,7 +25,7 @@ from thalweg.library.fold_spec import WholeWindow
 from thalweg.library.folds import FOLDS
 from thalweg.library.multi_port import LeastTime
 from thalweg.library.select import Code, Dedup
-from thalweg.library.sorting import SortBy, TopK
+from thalweg.library.sorting import SortBy, SortedBuffer, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
 from thalweg.runtime.logic_operator import ProcessRun
@@ -62,7 +62,7 @@ MUST_BE_SEEN = (
     *(f"logic {k}Apply" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
     *("logic WindowJoin", "logic TimedWindowJoin", "policy skip", "policy dead_letter", "skipped tuples"),
     *(f"{k} {p}" for k in ("aggregate", "apply", "join", "mapbatches", "custom") for p in ("skip", "dead_letter")),
-    *("throttle", "sort descending", "top_k least"),
+    *("throttle", "sort descending", "sort mixed", "sorted buffer mixed", "top_k least", "top_k mixed"),
     *(f"fold {k} in Python" for k in FOLDS),
     *(f"fold {k}" for k, spec in FOLDS.items() if spec.kernel is not None),
     *("fold min of str", "fold max of str"),
@@ -124,10 +124,12 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
             if getattr(getattr(config, "window", None), "shares_panes", False):
                 seen.update(f"{fold} shared panes" for fold in folds)
             match getattr(config, "function", None):
-                case SortBy(descending=True):
-                    seen["sort descending"] += 1
-                case TopK(order=SortBy(descending=False)):
-                    seen["top_k least"] += 1
+                case SortBy(descending=descending):
+                    seen["sort mixed" if len({*descending}) > 1 else "sort descending"] += any(descending)
+                case TopK(order=SortBy(descending=descending)):
+                    seen["top_k mixed" if len({*descending}) > 1 else "top_k least"] += not all(descending)
+            if isinstance(operator.logic, SortedBuffer):
+                seen["sorted buffer mixed"] += len({*operator.logic.config[1].descending}) > 1
         if isinstance(operator, EventTime) and operator.by_origin:
             _count_origins(graph, operator)
         if isinstance(operator, Aggregate):

@@ -223,8 +223,8 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
                 return [marked.dedup(by, name=name), marked]
             made = marked.dedup(by, within=within, name=name)
             return [made] if within is None else [made, made.late]
-        case "sort buffer", (size,):
-            return [first.sort(("y", "n"), buffer=size, name=name)]
+        case "sort buffer", (size, descending):
+            return [first.sort(("y", "n"), buffer=size, descending=descending, name=name)]
         case "random split", (shares, seed):
             return first.split_randomly(shares, seed=seed, name=name)
         case "loop", (by, immediate):
@@ -285,6 +285,10 @@ def _applied(stream: tw.Stream, name: str, chosen: Any, what: str) -> Iterable[t
             made = stream.sort(("x", "s"), window=chosen, name=name)
         case "sort descending":
             made = stream.sort(("n", "k"), window=chosen, descending=True, name=name)
+        case "sort mixed":
+            made = stream.sort(("n", "x", "s"), window=chosen, descending=[True, False, True], name=name)
+        case "top_k mixed":
+            made = stream.top_k(2, ("n", "y", "k"), window=chosen, least=[True, False, True], name=name)
         case "top_k":
             made = stream.top_k(2, ("y", "n"), window=chosen, name=name)
         case "top_k least":
@@ -475,8 +479,8 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             return (which, size, step, by, picks, more), 2 if "time" in which else 1
         case "apply":
             which = draw(st.sampled_from(WINDOWS))
-            bounded = ("top_k", "top_k least")  # of all tuples so far the others would make too many
-            whole = ("sort", "sort descending", "sort descending", "skyline", "function")
+            bounded = ("top_k", "top_k least", "top_k mixed")  # of all tuples so far the others would make too many
+            whole = ("sort", "sort descending", "sort descending", "sort mixed", "sort mixed", "skyline", "function")
             what = draw(st.sampled_from(bounded if which == "running" else (*bounded, *whole)))
             return (which, draw(st.integers(1, 4)), draw(st.integers(1, 3)), by, what), 2 if "time" in which else 1
         case "event_time":
@@ -487,7 +491,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             within = draw(st.sampled_from((None, 1, 3)))
             return (by or ("s",), within), 1 if within is None else 2
         case "sort buffer":
-            return (draw(st.integers(1, 5)),), 1
+            return (draw(st.integers(1, 5)), draw(st.sampled_from((False, True, (True, False), (False, True))))), 1
         case "random split":
             return (draw(st.sampled_from(((1.0, 1.0), (0.2, 0.0, 0.8)))), draw(st.integers(0, 3))), -1
         case "pace":

@@ -217,6 +217,11 @@ GRAPHS: Mapping[str, Callable[[tw.Stream], None]] = {
     "sort buffer": lambda s: keep(s.sort(("x", "n"), buffer=5, name="sorted")),
     "sort": lambda s: keep(s.sort("x", window=OVER["tumbling"], name="up")),
     "sort descending": lambda s: keep(s.sort(("x", "d"), window=OVER["tumbling"], descending=True, name="down")),
+    "sort mixed": lambda s: keep(
+        s.sort(("x", "k", "d"), window=OVER["tumbling"], descending=[True, False, True], name="both")
+    ),
+    "sort buffer mixed": lambda s: keep(s.sort(("x", "n"), buffer=5, descending=[True, False], name="both")),
+    "top_k mixed": lambda s: keep(s.top_k(2, ("k", "x"), window=OVER["sliding"], least=[True, False], name="top")),
     "top_k": lambda s: keep(s.top_k(2, "x", window=OVER["running"], name="top")),
     "top_k least": lambda s: keep(s.top_k(3, "d", window=OVER["sliding"], least=True, name="top")),
     "skyline": lambda s: keep(s.skyline(most="x", least="n", window=OVER["tumbling"], name="best")),

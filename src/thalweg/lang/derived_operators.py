@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from thalweg.library.windows.of_joins import Last, Within
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
+Flags = bool | Sequence[bool]
 
 def apply(
     stream: Stream,
@@ -50,14 +51,16 @@ def sort(
     *,
     window: Window | None = None,
     buffer: int | None = None,
-    descending: bool = False,
+    descending: Flags = False,
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
     """The tuples of each window, sorted by attributes; or, with `buffer`, those of the entire stream, provided that no
-    tuple is more than that many tuples out of place. Equal tuples keep their order."""
+    tuple is more than that many tuples out of place. Equal tuples keep their order. `descending` may be a list with a
+    value for each attribute."""
     site = stream._site("sort", name)
-    order = SortBy(_ordered(stream, by, site, "sort"), descending)
+    attributes = _ordered(stream, by, site, "sort")
+    order = SortBy(attributes, _flags(descending, attributes, site, "sort: bad descending"))
     if (window is None) == (buffer is None):
         found = "both" if window is not None else "neither"
         raise GraphError(
@@ -65,9 +68,9 @@ def sort(
         )
     if window is not None:
         return _applied(stream, "sort", window, order, None, on_error, name)
-    if type(buffer) is not int or buffer < 1 or descending:
+    if type(buffer) is not int or buffer < 1:
         raise GraphError(
-            "sort: bad buffer", where=site.where, expected="a whole number, 1 or more, ascending", found=repr(buffer)
+            "sort: bad buffer", where=site.where, expected="a whole number, 1 or more", found=repr(buffer)
         )
     logic = SortedBuffer()
     logic.config = (buffer, order)
@@ -80,15 +83,17 @@ def top_k(
     by: Names,
     *,
     window: Window,
-    least: bool = False,
+    least: Flags = False,
     on_error: str = "fail",
     name: str | None = None,
 ) -> Stream:
-    """The k tuples of each window with the greatest (or least) attributes, best first; of equals, the older first."""
+    """The k tuples of each window with the greatest (or least) attributes, best first; of equals, the older first.
+    `least` may be a list with a value for each attribute."""
     site = stream._site("top_k", name)
     if type(k) is not int or k < 1:
         raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
-    order = SortBy(_ordered(stream, by, site, "top_k"), not least)
+    attributes = _ordered(stream, by, site, "top_k")
+    order = SortBy(attributes, tuple(not flag for flag in _flags(least, attributes, site, "top_k: bad least")))
     return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
 
 
@@ -405,6 +410,15 @@ def _ordered(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]
     found = _attributes(stream, by, site, word)
     check_ordered(word, stream.tuple_type, found, site.where)
     return found
+
+
+def _flags(given: Flags, attributes: tuple[str, ...], site: Any, message: str) -> tuple[bool, ...]:
+    """A flag for each attribute, given as one for all of them or as a list."""
+    flags = (given,) * len(attributes) if isinstance(given, bool) else given
+    if not isinstance(flags, list | tuple) or len(flags) != len(attributes) or {*map(type, flags)} != {bool}:
+        several = f", or a list of them: one for each of {', '.join(attributes)}" if len(attributes) > 1 else ""
+        raise GraphError(message, where=site.where, expected=f"True or False{several}", found=described(given))
+    return tuple(flags)
 
 
 def _same_types(stream: Stream, others: tuple[Stream, ...], site: Any) -> list[Stream]:

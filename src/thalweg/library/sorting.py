@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial, total_ordering
 from typing import Any
 
 from thalweg.ir.library_logic import LibraryLogic
@@ -20,23 +21,37 @@ def ranked(value: Any) -> tuple[int, Any]:
     return (1, 0.0) if type(value) is float and value != value else (0, min(value, value))
 
 
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    """A value of a sort key whose order is the opposite of that of the whole key."""
+
+    value: tuple[int, Any]
+
+    def __lt__(self, other: Reversed) -> bool:
+        return other.value < self.value
+
+
 @dataclass(frozen=True, slots=True)
 class SortBy:
     """Sorts tuples by attributes; tuples that are equal in them keep their order. NaN comes after all numbers."""
 
     attributes: tuple[str, ...]
-    descending: bool
+    descending: tuple[bool, ...]  # of each attribute
 
-    def key(self, row: Any) -> tuple[Any, ...]:
-        return tuple(ranked(getattr(row, n)) for n in self.attributes)
+    def key(self, row: Any, *, reverse: bool = False) -> tuple[Any, ...]:
+        """The place of a tuple in this order or, with `reverse`, in the opposite one."""
+        values = (ranked(getattr(row, n)) for n in self.attributes)
+        return tuple(Reversed(v) if down != reverse else v for v, down in zip(values, self.descending, strict=True))
 
     def __call__(self, rows: list[Any]) -> list[Any]:
-        return sorted(rows, key=self.key, reverse=self.descending)
+        reverse = self.descending[0]  # if all attributes have one direction, no value is wrapped
+        return sorted(rows, key=partial(self.key, reverse=reverse), reverse=reverse)
 
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """The k tuples with the largest (or smallest) attributes, the best first; among equals the older first."""
+    """The first k tuples of an order; among equals the older first."""
 
     k: int
     order: SortBy
@@ -69,7 +84,7 @@ def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
 
 
 class SortedBuffer(LibraryLogic):
-    """Buffers `config[0]` tuples and emits the smallest when one more arrives: restores the order within that range."""
+    """Buffers `config[0]` tuples and emits the first in order when one more arrives: restores the order within that range."""
 
     config: tuple[int, SortBy]
     makes_marks = has_late = False

@@ -113,11 +113,11 @@ def function_of(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sort(by: SortBy) -> Callable[[list[Any]], list[Any]]:
-    return lambda rows: in_order(rows, by.attributes, descending=by.descending)
+    return lambda rows: in_order(rows, by.attributes, by.descending)
 
 
 def _top_k(best: TopK) -> Callable[[list[Any]], list[Any]]:
-    return lambda rows: in_order(rows, best.order.attributes, descending=best.order.descending)[: best.k]
+    return lambda rows: in_order(rows, best.order.attributes, best.order.descending)[: best.k]
 
 
 def _skyline(line: Skyline) -> Callable[[list[Any]], list[Any]]:
@@ -143,7 +143,7 @@ def _code(logic: Code) -> Logic:
 
 def _sorted_buffer(logic: SortedBuffer) -> Logic:
     size, by = logic.config
-    return reference_operators.SortedBuffer(size, by.attributes)
+    return reference_operators.SortedBuffer(size, by.attributes, by.descending)
 
 
 def _join(logic: WindowJoin) -> Logic:

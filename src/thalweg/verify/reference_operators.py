@@ -56,8 +56,8 @@ class StateFunction(Logic):
 class SortedBuffer(Logic):
     """When more than `size` tuples are held, the first of them in order is emitted; at the end all of them are."""
 
-    def __init__(self, size: int, attributes: Sequence[str]) -> None:
-        self.size, self.attributes = size, attributes
+    def __init__(self, size: int, attributes: Sequence[str], descending: Sequence[bool]) -> None:
+        self.size, self.attributes, self.descending = size, attributes, descending
         self.held: list[Any] = []
 
     def process(self, t: Any, port: int) -> None:
@@ -73,7 +73,7 @@ class SortedBuffer(Logic):
             self._emit()
 
     def _emit(self) -> None:
-        first = in_order(self.held, self.attributes)[0]
+        first = in_order(self.held, self.attributes, self.descending)[0]
         self.submit(first)
         del self.held[next(i for i, t in enumerate(self.held) if t is first)]
 
@@ -189,7 +189,7 @@ class MergeOrdered(Waiting):
         heads = self.heads()
         least, *others = heads
         for port in others:
-            if comes_before(heads[port], heads[least], self.on):
+            if comes_before(heads[port], heads[least], self.on, (False,)):
                 least = port
         self.submit(self.take(least))
 

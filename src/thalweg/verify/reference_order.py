@@ -42,32 +42,28 @@ def check_pair(row: Any, other: Any, attributes: Sequence[str]) -> None:
         _less(getattr(row, name), getattr(other, name))
 
 
-def comes_before(row: Any, other: Any, attributes: Sequence[str]) -> bool:
-    """By the first of the attributes in which the tuples differ."""
-    for name in attributes:
+def comes_before(row: Any, other: Any, attributes: Sequence[str], descending: Sequence[bool]) -> bool:
+    """By the first of the attributes in which the tuples differ: the lesser one, or the greater one if descending."""
+    for name, down in zip(attributes, descending, strict=True):
         mine, theirs = getattr(row, name), getattr(other, name)
         if _less(mine, theirs):
-            return True
+            return not down
         if _less(theirs, mine):
-            return False
+            return down
     return False
 
 
-def in_order(rows: Sequence[Any], attributes: Sequence[str], *, descending: bool = False) -> list[Any]:
+def in_order(rows: Sequence[Any], attributes: Sequence[str], descending: Sequence[bool]) -> list[Any]:
     """Each tuple is placed after those that it must not precede, so equal tuples keep their order."""
     placed: list[Any] = []
     for row in rows:
         check_order(row, attributes)
     for row in rows:
         at = len(placed)
-        while at and _precedes(row, placed[at - 1], attributes, descending):
+        while at and comes_before(row, placed[at - 1], attributes, descending):
             at -= 1
         placed.insert(at, row)
     return placed
-
-
-def _precedes(row: Any, other: Any, attributes: Sequence[str], descending: bool) -> bool:
-    return comes_before(other, row, attributes) if descending else comes_before(row, other, attributes)
 
 
 def undominated(rows: Sequence[Any], most: Sequence[str], least: Sequence[str]) -> list[Any]:
