@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 from thalweg.engine.core.run import DEFAULT_MAX_TUPLES, RunOptions, RunResult, Watch, warn_at_end
 from thalweg.engine.local.run import run_local
-from thalweg.errors import GraphError, PlanError, did_you_mean, kept_warnings
+from thalweg.errors import GraphError, PlanError, described, did_you_mean, kept_warnings
+from thalweg.ir.arguments import Count, checked, choice
 from thalweg.ir.plan import Plan
 from thalweg.ir.plan_options import PlanOptions
+from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.app import App
 from thalweg.lang.params import is_loading
 from thalweg.load import by_value, with_params
 from thalweg.optimize.request import PlanRequest
 from thalweg.planning.run_plan import closed, plan_run
 
+ENGINES = ("spark", "local")
 
+
+@checked
 def run(
     app: App,
     *,
-    engine: str = "spark",
+    engine: Annotated[str, choice(*ENGINES)] = "spark",
     checkpoint: str | Path | None = None,
     follow: bool = False,
-    max_tuples_per_epoch: int = DEFAULT_MAX_TUPLES,
+    max_tuples_per_epoch: Count = DEFAULT_MAX_TUPLES,
     overwrite: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    keep_epochs: int | None = None,
+    keep_epochs: Count | None = None,
     params: Mapping[str, object] | None = None,
     **options: Unpack[PlanOptions],
 ) -> RunResult:
@@ -38,6 +43,10 @@ def run(
     With `params` the application's module is executed again, with these values. The other options are those of
     `PlanRequest`: degree, fuse, buckets, balance, rules, frame_rows and plan.
     """
+    if not isinstance(app, App):
+        raise GraphError(
+            "run: not an application", where=call_place(user_frame()), expected="a tw.App", found=described(app)
+        )
     request = PlanRequest.of(**options)
     if is_loading():
         raise GraphError(
@@ -60,9 +69,6 @@ def run(
         done = run_plan(planned.plan, engine, run_options)
         warn_at_end(done)
     return replace(done, warnings=tuple(warned))
-
-
-ENGINES = ("spark", "local")
 
 
 def check_engine(engine: str) -> None:

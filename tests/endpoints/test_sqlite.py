@@ -448,11 +448,11 @@ def cased() -> None:
     [
         (lambda: tw.sqlite(":memory:", "t"), "sqlite: bad path", "the path of a file"),
         (lambda: tw.sqlite("", "t"), "sqlite: bad path", "the path of a file"),
-        (lambda: tw.sqlite("x.db", ""), "sqlite: bad table name", "a name"),
+        (lambda: tw.sqlite("x.db", ""), "sqlite: bad table", "a name"),
         (lambda: tw.sqlite("x.db", "Sqlite_Master"), "reserved table name", "sqlite_…"),
         (lambda: tw.sqlite("x.db", EPOCHS), "reserved table name", EPOCHS),
         (lambda: tw.sqlite("x.db", "t", retry_s=0), "sqlite: bad retry_s", "more than 0"),
-        (lambda: tw.sqlite("x.db", "t", position=ONE), "sqlite: bad value for position", "True or False"),
+        (lambda: tw.sqlite("x.db", "t", position=ONE), "sqlite: bad position", "True or False"),
         (cased, "treats the attributes a and A as the same column", "upper and lower case"),
         (
             lambda: two_sinks(tw.sqlite("x.db", "t"), tw.sqlite("./x.db", "T")),

@@ -212,7 +212,7 @@ def test_a_different_policy_at_a_restart(tmp_path: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(GraphError, match="unknown on_error 'skp'") as failure:
+    with pytest.raises(GraphError, match="files: bad on_error") as failure:
         tw.files(tmp_path, on_error="skp")
     assert failure.value.hint == "did you mean `skip`?"
     app = tw.App("mistakes")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.endpoints.checks import positive, require
+from thalweg.ir.arguments import Count, CountOrZero, Positive, Rule, checked
 from thalweg.ir.endpoints import ReadAgain, any_tuple_type
 from thalweg.ir.expr import Expr
 from thalweg.ir.frozen_code import Freezer
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from thalweg.engine.inputs.beacon_reader import BeaconReader, BeaconSplits
 
 
+@checked
 def beacon(
-    function: Callable[[int], Any], *, count: int | None = None, shards: int = 1, rate: float | None = None
+    function: Annotated[Callable[[int], Any], Rule("a function of the tuple's number")],
+    *,
+    count: CountOrZero | None = None,
+    shards: Count = 1,
+    rate: Positive | None = None,
 ) -> Beacon:
     """A source of the tuples `function(0)`, `function(1)`, …: `count` of them, or endless (with --follow).
 
     The function must always return the same tuple for the same number, because a restart calls it again. With `shards`
     the numbers are distributed over that many splits, which advance in parallel; `rate` is in tuples per second.
     """
-    require(callable(function), "beacon: not a function", "a function of the tuple's number", function)
-    good_count = count is None or (type(count) is int and count >= 0)
-    require(good_count, "beacon: bad count", "0 or more, or None for an endless source", count)
-    require(type(shards) is int and shards >= 1, "beacon: bad number of shards", "1 or more", shards)
-    require(rate is None or positive(rate), "beacon: bad rate", "tuples per second, more than 0", rate)
     return Beacon(Freezer(call_place(user_frame())).freeze(function), count, shards, rate)
 
 

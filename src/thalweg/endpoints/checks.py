@@ -6,10 +6,6 @@ from thalweg.errors import GraphError, did_you_mean
 from thalweg.ir.user_calls import call_place, user_frame
 
 
-def positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
 def require(good: bool, message: str, expected: str, found: object) -> None:
     if not good:
         raise GraphError(message, where=call_place(user_frame()), expected=expected, found=repr(found))
@@ -21,5 +17,6 @@ def one_of(what: str, value: object, known: tuple[str, ...]) -> None:
             f"unknown {what} {value!r}",
             where=call_place(user_frame()),
             expected=", ".join(known),
+            found=repr(value),
             hint=did_you_mean(str(value), known),
         )

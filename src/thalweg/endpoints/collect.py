@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import SinkEndpoint, SinkSite, any_tuple_type
 
 if TYPE_CHECKING:
     from thalweg.engine.sinks.writers import CollectSink
 
 
+@checked
 def collect() -> Collect:
     """A sink whose tuples are returned to the caller of `tw.run`."""
     return Collect()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.arguments import Count, checked
 from thalweg.ir.endpoints import SinkEndpoint, SinkSite
 from thalweg.ir.types import TupleType
 
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
     from thalweg.engine.sinks.console_writer import ConsoleSink
 
 
-def console(rows: int | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
+@checked
+def console(rows: Count | None = 20, *, live: bool = False, key: str | Iterable[str] = ()) -> Console:
     """A sink that prints the first `rows` tuples of each epoch; None: all.
 
     With `live`, on a terminal: a table of the last tuples, or with `key` of the last tuple of each key, that is kept up
     to date. Without a terminal, `live` has no effect.
     """
-    require(rows is None or (type(rows) is int and rows >= 1), "console: bad number of rows", "1 or more", rows)
-    require(type(live) is bool, "console: bad value of live", "True or False", live)
     by = (key,) if isinstance(key, str) else tuple(key)
     require(live or not by, "console: key requires a live table", "console(live=True, key=…)", by)
     return Console(rows, live, by)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import SinkEndpoint, SinkSite, any_tuple_type
 
 if TYPE_CHECKING:
     from thalweg.runtime.frame import Frame
 
 
+@checked
 def none() -> Discard:
     """A sink that only counts its tuples, for benchmarks."""
     return Discard()

@@ -6,14 +6,14 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from thalweg.endpoints.checks import one_of
 from thalweg.engine.storage.small_files import OWNER_FILE
 from thalweg.errors import GraphError, Where
+from thalweg.ir.arguments import checked, choice
 from thalweg.ir.endpoints import ReadAgain, SinkEndpoint, SinkSite, Target
 from thalweg.ir.expr import Expr
-from thalweg.ir.operators import POLICIES, Source
+from thalweg.ir.operators import Policy, Source
 from thalweg.ir.types import TupleType
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "csv", "jsonl", "arrow")
 
 
-def files(path: str | Path, *, format: str = "parquet", on_error: str = "fail") -> Files:
+@checked
+def files(
+    path: str | Path, *, format: Annotated[str, choice(*FORMATS)] = "parquet", on_error: Policy = "fail"
+) -> Files:
     """A folder of files. A source reads them in the order of their names; a new file comes after all files read before.
 
     `on_error` decides how invalid rows are handled: they stop the run (fail), are skipped and counted (skip), or go to
     the source's `dead_letters` (dead_letter).
     """
-    one_of("file format", format, FORMATS)
-    one_of("on_error", on_error, POLICIES)
     return Files(str(path), format, on_error=on_error)
 
 

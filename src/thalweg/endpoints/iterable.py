@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError
+from thalweg.ir.arguments import CHECKED_INSIDE, checked
 from thalweg.ir.endpoints import FedByDriver, FeederTarget, any_tuple_type
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Source
 from thalweg.ir.user_calls import call_place, user_frame
 
 
-def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Items:
+@checked
+def iterable(items: Annotated[Iterable[Any] | Callable[[], Iterable[Any]], CHECKED_INSIDE]) -> Items:
     """A source of the items (dicts or tuples) of an iterable, or of the iterable that the function `items` returns."""
     if isinstance(items, Iterator):
         raise GraphError(

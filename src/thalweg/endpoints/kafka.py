@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from thalweg.endpoints.checks import one_of, positive, require
+from thalweg.endpoints.checks import one_of
 from thalweg.endpoints.files import check_export
 from thalweg.endpoints.spark_options import Options, checked_options, revealed
 from thalweg.endpoints.spark_rows import ONLY_ON_SPARK
 from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.arguments import Rule, Seconds, checked, choice
 from thalweg.ir.endpoints import Connector, Decoding, FedBySpark, SinkEndpoint, SinkSite
-from thalweg.ir.operators import POLICIES
+from thalweg.ir.operators import Policy
 from thalweg.ir.types import BYTES, DATETIME, INT, STR, AttributeType, TupleType, optional, unknown_attribute
 from thalweg.library.kafka_records import KEY, VALUE, Decode
 
@@ -26,17 +27,18 @@ _WHOLE: Mapping[str, AttributeType] = {"raw": BYTES, "text": STR}  # the type of
 RECORD: Mapping[str, AttributeType] = {"topic": STR, "partition": INT, "offset": INT, "timestamp": DATETIME}
 
 
+@checked
 def kafka(
-    servers: str,
+    servers: Annotated[str, Rule('"host:port", or several', bool)],
     topic: str = "",
     *,
-    key: str | None = None,
-    value: str = "json",
-    starting: str = "earliest",
-    on_error: str = "fail",
-    record: Iterable[str] = (),
+    key: Annotated[str | None, Rule("json, raw, text, or for a sink an attribute")] = None,
+    value: Annotated[str, choice(*ENCODINGS)] = "json",
+    starting: Annotated[str, choice(*STARTS)] = "earliest",
+    on_error: Policy = "fail",
+    record: str | Iterable[str] = (),
     options: Mapping[str, object] | None = None,
-    retry_s: float = 180.0,
+    retry_s: Seconds = 180.0,
 ) -> Kafka:
     """A Kafka topic, read and written by Spark's connector.
 
@@ -45,16 +47,9 @@ def kafka(
     attributes that come from the record itself (topic, partition, offset, timestamp). As a sink: `key` is the attribute
     that becomes the record's key, and an epoch that is not acknowledged is sent again for `retry_s` seconds.
     """
-    require(isinstance(servers, str) and servers != "", "kafka: bad servers", '"host:port", or several', servers)
-    require(isinstance(topic, str), "kafka: bad topic", "the name of a topic", topic)
-    require(key is None or isinstance(key, str), "kafka: bad key", "json, raw, text, or for a sink an attribute", key)
-    one_of("value encoding", value, ENCODINGS)
-    one_of("start", starting, STARTS)
-    one_of("on_error", on_error, POLICIES)
     parts = (record,) if isinstance(record, str) else tuple(record)
     for part in parts:
         one_of("record attribute", part, tuple(RECORD))
-    require(positive(retry_s), "kafka: bad retry_s", "seconds, more than 0", retry_s)
     given = checked_options("kafka", options or {})
     return Kafka(servers, topic, key, value, starting, on_error, parts, given, retry_s)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.endpoints.checks import one_of, positive, require
+from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError, Where, hide
 from thalweg.extras import extra
+from thalweg.ir.arguments import Seconds, checked, choice
 from thalweg.ir.endpoints import POSITION_COLUMNS, SinkEndpoint, SinkSite, Target
 from thalweg.ir.secret import Secret
 from thalweg.ir.types import TupleType
@@ -20,14 +21,15 @@ _LONGEST_NAME = 63  # bytes; PostgreSQL silently truncates longer ones
 _LEAST_SECRET = 4  # characters; hiding a shorter password would garble most messages
 
 
+@checked
 def postgres(
     dsn: str | Secret,
     table: str,
     *,
-    mode: str = "append",
+    mode: Annotated[str, choice("append")] = "append",
     create: bool = True,
     position: bool = False,
-    retry_s: float = 60.0,
+    retry_s: Seconds = 60.0,
 ) -> Postgres:
     """A sink that appends to a table of a PostgreSQL database, each tuple exactly once.
 
@@ -35,11 +37,7 @@ def postgres(
     is False. With `position` the table has the columns `_epoch` and `_row`, which give the tuples' order in the stream.
     """
     require(isinstance(dsn, str | Secret), "postgres: no connection string", "a str or a tw.secret(…)", type(dsn))
-    one_of("mode", mode, ("append",))
-    require(type(create) is bool, "postgres: bad value for create", "True or False", create)
-    require(type(position) is bool, "postgres: bad value for position", "True or False", position)
-    require(positive(retry_s), "postgres: bad retry_s", "seconds, more than 0", retry_s)
-    parts = table.split(".") if isinstance(table, str) else []
+    parts = table.split(".")
     good = len(parts) in (1, 2) and all(part and "\0" not in part and fits(part) for part in parts)
     require(good, "postgres: bad table name", f"table or schema.table, each at most {_LONGEST_NAME} bytes", table)
     secret = dsn if isinstance(dsn, Secret) else Secret(str(dsn))

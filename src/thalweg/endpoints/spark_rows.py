@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from thalweg.endpoints.checks import require
 from thalweg.endpoints.spark_options import Options, checked_options, revealed
+from thalweg.ir.arguments import Rule, checked
 from thalweg.ir.endpoints import FedBySpark, any_tuple_type
 
 ONLY_ON_SPARK = "it can be read only in a run on Spark"
@@ -19,15 +20,16 @@ _ROW = (
 )
 
 
-def spark(format: str, **options: object) -> SparkFormat:
+@checked
+def spark(format: Annotated[str, Rule("the name of a streaming format", bool)], **options: object) -> SparkFormat:
     """A source of the rows of any streaming format that Spark supports, by name and options.
 
     Columns are matched to attributes by name.
     """
-    require(isinstance(format, str) and format != "", "spark: bad format", "the name of a streaming format", format)
     return SparkFormat(format, checked_options("spark", options))
 
 
+@checked
 def from_dataframe(frame: Any) -> SparkFrame:
     """A source of the rows of a Spark DataFrame, streaming or not."""
     good = hasattr(frame, "schema") and hasattr(frame, "isStreaming")

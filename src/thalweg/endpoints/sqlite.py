@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from errno import ENOSPC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from thalweg.endpoints.checks import positive, require
+from thalweg.endpoints.checks import require
 from thalweg.endpoints.table_writer import EPOCHS, Owner, TableWriter
 from thalweg.engine.storage.small_files import cannot_write
 from thalweg.errors import GraphError, ThalwegError, Where
+from thalweg.ir.arguments import Rule, Seconds, checked
 from thalweg.ir.attribute_text import finite_json
 from thalweg.ir.endpoints import POSITION_COLUMNS, SinkEndpoint, SinkSite, Target
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType, TupleType
@@ -27,23 +28,21 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.frame import Frame
 
+TableName = Annotated[str, Rule("a name", lambda table: table != "" and "\0" not in table)]
 _LOCK_S = 1.0  # how long SQLite itself waits for other connections, before a retry with a warning
 
 
-def sqlite(path: str | Path, table: str, *, position: bool = False, retry_s: float = 60.0) -> Sqlite:
+@checked
+def sqlite(path: str | Path, table: TableName, *, position: bool = False, retry_s: Seconds = 60.0) -> Sqlite:
     """A sink that appends to a table of an SQLite database, each tuple exactly once.
 
     A missing file or table is created. With `position` the table has the columns `_epoch` and `_row`, which give each
     tuple's place in the stream. If the database is locked, the sink retries for `retry_s` seconds.
     """
-    good = isinstance(path, str | Path) and str(path) not in ("", ":memory:") and "\0" not in str(path)
+    good = str(path) not in ("", ":memory:") and "\0" not in str(path)
     require(good, "sqlite: bad path", "the path of a file, which may not exist yet", path)
-    named = isinstance(table, str) and table != "" and "\0" not in table
-    require(named, "sqlite: bad table name", "a name", table)
     own = table.lower() != EPOCHS and not table.lower().startswith("sqlite_")
     require(own, "sqlite: reserved table name", f"a name other than {EPOCHS} and sqlite_…", table)
-    require(type(position) is bool, "sqlite: bad value for position", "True or False", position)
-    require(positive(retry_s), "sqlite: bad retry_s", "seconds, more than 0", retry_s)
     return Sqlite(str(path), table, position, retry_s)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from thalweg.endpoints.checks import one_of, positive, require
 from thalweg.errors import GraphError, Where
+from thalweg.ir.arguments import Rule, Seconds, checked, choice
 from thalweg.ir.endpoints import FedByDriver, FeederTarget, SinkEndpoint, SinkSite
 from thalweg.ir.operators import Source
 from thalweg.ir.types import STR, TupleType
@@ -17,22 +17,17 @@ if TYPE_CHECKING:
 LINE_FORMATS = ("jsonl", "csv", "text")
 
 
+@checked
 def tcp(
-    host: str,
-    port: int,
+    host: Annotated[str, Rule("a name or an address", bool)],
+    port: Annotated[int, Rule("1 to 65535", lambda port: 0 < port < 65536)],
     *,
-    format: str = "jsonl",
+    format: Annotated[str, choice(*LINE_FORMATS)] = "jsonl",
     listen: bool = False,
-    on_error: str = "fail",
-    retry_s: float = 10.0,
+    on_error: Annotated[str, choice("fail", "skip")] = "fail",
+    retry_s: Seconds = 10.0,
 ) -> Tcp:
     """Lines over TCP. A source connects to a server, or listens and waits for a client; a sink connects."""
-    require(isinstance(host, str) and host != "", "tcp: bad host", "a name or an address", host)
-    require(type(port) is int and 0 < port < 65536, "tcp: bad port", "1 to 65535", port)
-    one_of("line format", format, LINE_FORMATS)
-    require(type(listen) is bool, "tcp: bad value for listen", "True or False", listen)
-    one_of("on_error", on_error, ("fail", "skip"))
-    require(positive(retry_s), "tcp: bad retry_s", "seconds, more than 0", retry_s)
     return Tcp(host, port, format, listen, on_error, retry_s)
 
 

@@ -9,7 +9,7 @@ from types import FrameType
 
 from thalweg.errors import Where
 
-_FRONT_END = ("thalweg.lang", "thalweg.endpoints", "thalweg.library")
+_FRONT_END = ("thalweg.lang", "thalweg.endpoints", "thalweg.library", "thalweg.ir.arguments", "thalweg.api")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from thalweg.endpoints.files import exported
 from thalweg.endpoints.kafka import Kafka, through
 from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
+from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import Decoding, SourceEndpoint
 from thalweg.ir.frozen_code import complete, send_code_of
 from thalweg.ir.graph import LogicalGraph
@@ -30,12 +31,13 @@ from thalweg.lang.operator_call import OperatorSite, word
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
 from thalweg.lang.tuples import Tuple
-from thalweg.lang.window import names
+from thalweg.lang.window import Names, names
 
 
 class App:
     """An application: a named graph of operators. Create it at module level; nothing runs until it is started."""
 
+    @partial(checked, label="App")
     def __init__(self, name: str) -> None:
         frame = user_frame()
         self.where = call_place(frame)
@@ -52,12 +54,13 @@ class App:
         self._call_names = FreeNames()
         self._hints: dict[str, Hint] = {}  # hints about the plan, by operator
 
+    @checked
     def source(
         self,
         endpoint: SourceEndpoint,
         tuple_type: type[Tuple],
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Names = None,
         name: str | None = None,
     ) -> Stream:
         """A stream of an endpoint's tuples. `partition_by`: the attributes that partition the source;
@@ -114,6 +117,7 @@ class App:
             )
         )
 
+    @checked
     def imported(
         self, export: str, tuple_type: type[Tuple], *, via: Kafka | None = None, name: str | None = None
     ) -> Stream:
@@ -125,6 +129,7 @@ class App:
         endpoint = through(via, export, site.where) if via is not None else exported(export, declared, site.where)
         return self._source(site, endpoint, declared)
 
+    @checked
     def feedback(self, tuple_type: type[Tuple], *, immediate: bool = False, name: str | None = None) -> Stream:
         """The start of a loop: the tuples that `.feed(loop)` sends back, each in the next epoch; or, with
         `immediate`, before the next tuple enters the loop, whose operators then run one tuple at a time."""
@@ -135,6 +140,7 @@ class App:
             ops.Feedback(name=site.name, outputs=(declared_type(tuple_type, site.where),), where=site.where)
         )
 
+    @checked
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must have a consumer."""
         return self._finished(tuple(self._operators))

@@ -7,10 +7,12 @@ their names differ: they begin with the name of the call, so that two calls, and
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, Where
+from thalweg.ir.arguments import bound_arguments, checked
 from thalweg.ir.user_calls import CompositeCall, call_place, current_call, prefixed, user_frame
 from thalweg.lang.app import App, Stream
 from thalweg.lang.operator_call import word
@@ -20,6 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@checked
 def composite(function: Callable[P, R]) -> Composite[P, R]:
     """Make a composite of a function that takes streams (or the application) and returns a stream, several, or none.
 
@@ -47,6 +50,7 @@ class Composite(Generic[P, R]):
     def __call__(self, *arguments: P.args, **options: P.kwargs) -> R:
         frame = user_frame()
         where = call_place(frame)
+        bound_arguments(self.__name__, inspect.signature(self._function), arguments, options, {})
         app = _application([*arguments, *options.values()], self.__name__, where)
         wanted = self._name or _derived(self.__name__, assigned_name(frame))
         call = CompositeCall(app._call_names.find(prefixed(wanted), app._calls), where)

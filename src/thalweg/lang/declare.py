@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.arguments import CHECKED_INSIDE, checked
 from thalweg.ir.declarations import ALL, Declaration
 from thalweg.ir.facts import EFFECTS, STATELESS, UNKNOWN
 from thalweg.ir.user_calls import call_place, user_frame
+from thalweg.lang.window import Names
 
 Bounds = int | tuple[int, int | None]
 
 
+@checked
 def declare(
     *,
-    state: str | Iterable[str] | None = None,
-    selectivity: Bounds | list[Bounds] | None = None,
-    forwards: str | Iterable[str] | Mapping[str, str] | None = None,
-    reads: str | Iterable[str] | None = None,
-    effects: str | Iterable[str] | None = None,
+    state: Names = None,
+    selectivity: Annotated[Bounds | list[Bounds] | None, CHECKED_INSIDE] = None,
+    forwards: Annotated[str | Iterable[str] | Mapping[str, str] | None, CHECKED_INSIDE] = None,
+    reads: Names = None,
+    effects: Names = None,
 ) -> Declaration:
     """Declare facts about a function, a lambda or an operator class: `@tw.declare(state="stateless")` above it, or
     `tw.declare(…)(lambda t: …)`, or as the `model` of an operator class.
@@ -42,7 +45,7 @@ def declare(
 
 
 def _names(given: str | Iterable[str], word: str, where: Where) -> tuple[str, ...]:
-    found: tuple[Any, ...] = (given,) if isinstance(given, str) else tuple(given)
+    found: tuple[Any, ...] = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if not all(isinstance(name, str) and name for name in found):
         raise GraphError(f"tw.declare: bad {word}", where=where, expected="names of attributes", found=repr(given))
     return found

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from thalweg.errors import GraphError, described
+from thalweg.ir.arguments import CHECKED_INSIDE, Count, Rule, checked
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
+from thalweg.ir.operators import Policy
 from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
@@ -29,15 +31,17 @@ from thalweg.library.windows.of_joins import Last, Within
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
-Flags = bool | Sequence[bool]
+Flags = Annotated[bool | Sequence[bool], CHECKED_INSIDE]
 
+
+@checked
 def apply(
     stream: Stream,
     window: Window,
-    function: Callable[[list[Any]], Iterable[Any]],
+    function: Annotated[Callable[[list[Any]], Iterable[Any]], Rule("a function of a list of tuples")],
     into: type[Tuple] | None = None,
     *,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """Apply a function to the list of a window's tuples; it returns tuples. It is called when a tumbling window closes,
@@ -45,14 +49,15 @@ def apply(
     return _applied(stream, "apply", window, function, into, on_error, name)
 
 
+@checked
 def sort(
     stream: Stream,
     by: Names,
     *,
     window: Window | None = None,
-    buffer: int | None = None,
+    buffer: Count | None = None,
     descending: Flags = False,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """The tuples of each window, sorted by attributes; or, with `buffer`, those of the entire stream, provided that no
@@ -68,35 +73,32 @@ def sort(
         )
     if window is not None:
         return _applied(stream, "sort", window, order, None, on_error, name)
-    if type(buffer) is not int or buffer < 1:
-        raise GraphError(
-            "sort: bad buffer", where=site.where, expected="a whole number, 1 or more", found=repr(buffer)
-        )
+    assert buffer is not None
     logic = SortedBuffer()
     logic.config = (buffer, order)
     return site.process("sort", logic, [stream], by=[()], outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
+@checked
 def top_k(
     stream: Stream,
-    k: int,
+    k: Count,
     by: Names,
     *,
     window: Window,
     least: Flags = False,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """The k tuples of each window with the greatest (or least) attributes, best first; of equals, the older first.
     `least` may be a list with a value for each attribute."""
     site = stream._site("top_k", name)
-    if type(k) is not int or k < 1:
-        raise GraphError("top_k: bad k", where=site.where, expected="a whole number, 1 or more", found=repr(k))
     attributes = _ordered(stream, by, site, "top_k")
     order = SortBy(attributes, tuple(not flag for flag in _flags(least, attributes, site, "top_k: bad least")))
     return _applied(stream, "top_k", window, TopK(k, order), None, on_error, name)
 
 
+@checked
 def skyline(
     stream: Stream,
     *,
@@ -117,6 +119,7 @@ def skyline(
     return _applied(stream, "skyline", window, Skyline(tuple(signs)), None, "fail", name)
 
 
+@checked
 def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: str | None = None) -> Stream:
     """The first tuple of each key; with `within`, also the first that is more than that much event time later. Then
     keys are forgotten as event time advances, and a tuple whose time has passed is late."""
@@ -126,6 +129,8 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     time = "" if within is None else site.time_attribute(stream)
     if within is not None:
         site.check_unit(stream, time, isinstance(within, dt.timedelta))
+        if duration(within) < 0:
+            raise GraphError("dedup: bad within", where=site.where, expected="0 or more", found=described(within))
     logic.config = DedupConfig(None if within is None else duration(within), time)
     if within is None:
         return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
@@ -199,6 +204,7 @@ def windowed_join(
     return made[0].with_late(made[1], late_other)
 
 
+@checked
 def lookup(
     stream: Stream,
     table: Iterable[Tuple],
@@ -206,18 +212,18 @@ def lookup(
     *,
     on: Names,
     missing: Mapping[str, Any] | None = None,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """Join each tuple with the rows of a fixed table that have its key. A tuple without such a row is dropped, or gets
     the values of `missing`. The table is read when the graph is built: a list, or any other iterable of rows."""
     site = stream._site("lookup", name)
     key = _attributes(stream, on, site, "lookup")
-    right = row_type.tuple_type
+    right = site.declared(row_type)
     output = joined_type(site.name, stream.tuple_type, right, (key, key), site)
     added = [n for n in right.names if n not in key]
-    if missing is not None and set(missing) != set(added):
-        raise GraphError("lookup: bad values for missing rows", where=site.where, expected=", ".join(added))
+    if missing is not None:
+        _check_missing(missing, added, right, site)
     rows: dict[bytes, list[dict[str, Any]]] = {}
     for row in table:
         if not isinstance(row, row_type):
@@ -237,7 +243,10 @@ def lookup(
     return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
 
 
-def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fail", name: str | None = None) -> Stream:
+@checked
+def merge_ordered(
+    stream: Stream, *others: Stream, on: str, on_error: Policy = "fail", name: str | None = None
+) -> Stream:
     """Merge streams that are sorted by an attribute into one sorted stream; of equal tuples, the earlier port first."""
     site = stream._site("merge_ordered", name)
     ports = _same_types(stream, others, site)
@@ -248,6 +257,7 @@ def merge_ordered(stream: Stream, *others: Stream, on: str, on_error: str = "fai
     return site.process("merge_ordered", logic, ports, by=by, outputs=[stream.tuple_type], on_error=on_error)[0]
 
 
+@checked
 def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
     """Combine one tuple of each stream into one tuple, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("barrier", name)
@@ -265,6 +275,7 @@ def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None 
     return site.process("barrier", logic, ports, by=key, outputs=[output])[0]
 
 
+@checked
 def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = None) -> Stream:
     """Emit one tuple of each stream, in sequence, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("pair", name)
@@ -275,6 +286,7 @@ def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = N
     return site.process("pair", logic, ports, by=key, outputs=[stream.tuple_type])[0]
 
 
+@checked
 def custom(
     stream: Stream,
     code: Logic | Callable[[Any, Any, Callable[..., None]], Any],
@@ -282,7 +294,7 @@ def custom(
     *,
     by: Names = None,
     state: Any = None,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """User code with state: an instance of a subclass of `tw.Operator`, or a function of a tuple, the key's state and
@@ -304,18 +316,23 @@ def custom(
     return made[0]
 
 
+@checked
 def operator(
     code: Logic,
     *streams: Stream,
     into: type[Tuple] | Iterable[type[Tuple]],
     by: Names = None,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> tuple[Stream, ...]:
     """An instance of a subclass of `tw.Operator` with several input and output ports."""
-    if not streams:
-        raise GraphError("tw.operator: no input", where=call_place(user_frame()), expected="one stream or more")
-
+    if not streams or not hasattr(streams[0], "_site"):
+        raise GraphError(
+            "tw.operator: no input",
+            where=call_place(user_frame()),
+            expected="one stream or more",
+            found=described(streams[0]) if streams else "none",
+        )
     site = streams[0]._site("operator", name)
     _check_code(code, site)
     if not isinstance(code, Logic):
@@ -323,8 +340,10 @@ def operator(
     for other in streams[1:]:
         streams[0]._same_app(other, site)
     key = [_attributes(s, by, site, "operator") if by else () for s in streams]
-    types = [into] if isinstance(into, type) else list(into)
+    types = [into] if isinstance(into, type) or not isinstance(into, Iterable) else list(into)
     outputs = [site.declared(t) for t in types]
+    if not outputs:
+        raise GraphError("tw.operator: no output", where=site.where, expected="into=Type, or several", found="none")
     marks = site.marks_of(list(streams))
     made = site.process(
         "operator",
@@ -370,6 +389,20 @@ def joined_type(
 
 
 _AN_OPERATOR = "an instance of a subclass of tw.Operator"
+
+
+def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType, site: Any) -> None:
+    expected = ", ".join(f"{name}: {row.kind(name)}" for name in added)
+    for name in dict.fromkeys((*missing, *added)):
+        found = f"{name}={described(missing[name])}" if name in missing else f"no {name}"
+        try:
+            if name not in missing or name not in added:
+                raise TypeError
+            conform(missing[name], row.kind(name))
+        except (TypeError, ValueError, OverflowError):
+            raise GraphError(
+                "lookup: bad values for missing rows", where=site.where, expected=expected, found=found
+            ) from None
 
 
 def _check_code(code: object, site: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack
 
 from thalweg.endpoints.discard import Discard
 from thalweg.errors import GraphError
+from thalweg.ir.arguments import Count, checked
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink
 from thalweg.ir.plan_options import PlanOptions
@@ -90,21 +91,22 @@ def _embedding() -> Embedding:
     return found
 
 
+@checked
 def start(
-    app: App,
+    self: App,
     spark: SparkSession,
     *,
     checkpoint: str | Path | None = None,
     follow: bool = True,
-    max_tuples_per_epoch: int = MAX_TUPLES,
+    max_tuples_per_epoch: Count = MAX_TUPLES,
     overwrite: bool = False,
-    keep_epochs: int | None = None,
+    keep_epochs: Count | None = None,
     **options: Unpack[PlanOptions],
 ) -> BackgroundRun:
     """Run the application in the background, in an existing session. The other options are those of `tw.run`:
     degree, fuse, buckets, balance, rules, frame_rows and plan (a plan's text, or the file with it)."""
     return _embedding().start(
-        app,
+        self,
         spark,
         checkpoint=checkpoint,
         follow=follow,
@@ -115,13 +117,14 @@ def start(
     )
 
 
+@checked
 def to_dataframe(
     stream: Stream,
     spark: SparkSession,
     *,
     checkpoint: str | Path,
     follow: bool = True,
-    max_tuples_per_epoch: int = MAX_TUPLES,
+    max_tuples_per_epoch: Count = MAX_TUPLES,
     **options: Unpack[PlanOptions],
 ) -> DataFrame:
     """The stream's tuples as a streaming DataFrame, for one Spark query with any sink. Their order is not kept.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.errors import GraphError, described
+from thalweg.errors import GraphError, described, did_you_mean
 from thalweg.ir import operators as ops
+from thalweg.ir.arguments import CHECKED_INSIDE, Rule, checked
 from thalweg.ir.expr import Attr, Record
 from thalweg.ir.folds import Fold, fold_name
+from thalweg.ir.operators import Policy
 from thalweg.ir.types import TupleType
 from thalweg.ir.windows import Window
 from thalweg.lang import derived_operators as library
@@ -24,21 +26,27 @@ if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
 
+@checked
 def aggregate(
-    self: Stream, window: Window, *, on_error: str = "fail", name: str | None = None, **fields: AggregateExpr
+    self: Stream,
+    window: Window,
+    fields: Mapping[str, AggregateExpr] | None = None,
+    *,
+    on_error: Policy = "fail",
+    name: str | None = None,
+    **more: AggregateExpr,
 ) -> Stream:
     """Aggregates over a window: a result per tuple of a running window, per slide of a sliding window, and when a
-    tumbling window closes."""
+    tumbling window closes. The fields of the results are given by name; as a dict, they can have any name."""
     site = OperatorSite(self.app, "aggregate", name)
     check_window(window, "an aggregate", site.where)
-    if not fields:
-        raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
+    taken = _fields(fields or {}, more, site)
     self._check_attributes(window.by, site)
-    check_names(fields, site.name, site.where)
+    check_names(taken, site.name, site.where)
     over = site.window(self, window)
     time_type = self.tuple_type.get(over.on) if isinstance(over, TimeWindow) else None
     table = FoldTable(self.tuple_type, site.where, time_type, site.freezer)
-    record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in fields.items()))
+    record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in taken.items()))
     output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
     folds = tuple(table.folds)
     if not has_kernel(over, folds):
@@ -66,16 +74,33 @@ def _end_field(fields: Record, folds: tuple[Fold, ...]) -> str:
     return next((name for name, expr in fields.fields if isinstance(expr, Attr) and expr.name in ends), "")
 
 
+def _fields(
+    fields: Mapping[str, AggregateExpr], more: Mapping[str, AggregateExpr], site: OperatorSite
+) -> dict[str, AggregateExpr]:
+    for field in more:
+        if field in fields:
+            raise GraphError(f"the field {field} is given twice", where=site.where, expected="each field once")
+        option = did_you_mean(field, ("window", "on_error", "name"))
+        if option and not isinstance(more[field], AggregateExpr):
+            raise GraphError(
+                "not an aggregate", where=site.where, expected="agg.…", found=f"{field}={more[field]!r}", hint=option
+            )
+    if not fields and not more:
+        raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")
+    return {**fields, **more}
+
+
+@checked
 def join(
     self: Stream,
     other: Stream,
     window: Last | Within,
     *,
     mine: Last | Within | None = None,
-    on: str | Iterable[str] | Mapping[str, str] = (),
-    where: Callable[[Any, Any], Any] | None = None,
-    band: tuple[str, Distance] | tuple[str, str, Distance] | None = None,
-    on_error: str = "fail",
+    on: Annotated[str | Iterable[str] | Mapping[str, str], CHECKED_INSIDE] = (),
+    where: Annotated[Callable[[Any, Any], Any] | None, Rule("a function of two tuples")] = None,
+    band: Annotated[tuple[str, Distance] | tuple[str, str, Distance] | None, CHECKED_INSIDE] = None,
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """Join each tuple of this stream with the matching tuples in the `window` of the other. Tuples match if they have
@@ -91,8 +116,8 @@ def join(
             expected="window.last(count, by=…) or window.within(time)",
             found=described(window if not isinstance(window, Last | Within) else mine),
         )
-    key = tuple(on) if isinstance(on, Mapping) else names(on)
-    theirs = tuple(on.values()) if isinstance(on, Mapping) else key
+    key = names([*on]) if isinstance(on, Mapping) else names(on)
+    theirs = names([*on.values()]) if isinstance(on, Mapping) else key
     if not key and where is None and band is None:
         raise GraphError("a join needs a key", where=site.where, expected='on="attribute", band=… or where=…')
     self._check_attributes(key, site)

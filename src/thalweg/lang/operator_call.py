@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where
 from thalweg.ir import operators as ops
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
-from thalweg.ir.operators import DEAD_LETTER, MARK, POLICIES, Operator, StreamRef
+from thalweg.ir.operators import DEAD_LETTER, MARK, Operator, StreamRef
 from thalweg.ir.state_pickles import check_initial_state
 from thalweg.ir.types import DATETIME, TupleType
 from thalweg.ir.user_calls import call_place, prefixed, user_frame
@@ -79,15 +79,7 @@ class OperatorSite:
         return made
 
     def policy(self, on_error: str) -> tuple[str, tuple[TupleType, ...]]:
-        """A checked error policy, and the output port that it adds."""
-        if on_error not in POLICIES:
-            raise GraphError(
-                "unknown error policy",
-                where=self.where,
-                expected=", ".join(POLICIES),
-                found=repr(on_error),
-                hint=did_you_mean(str(on_error), POLICIES),
-            )
+        """An error policy, and the output port that it adds."""
         return on_error, (DEAD_LETTER,) if on_error == "dead_letter" else ()
 
     def declared(self, into: type[Tuple] | None) -> TupleType:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
 from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.ir.arguments import Placeholder, checked
 from thalweg.ir.secret import Secret
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.param_values import TYPES, converted
@@ -124,6 +125,7 @@ def param(name: str, *, secret: bool, help: str = "") -> Secret: ...
 def param(name: str, *, help: str = "") -> str: ...
 
 
+@checked
 def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str = "", secret: bool = False) -> Any:
     """The value of a run parameter: `--param name=value`, the variable THALWEG_PARAM_NAME, or the default."""
     frame = user_frame()
@@ -141,6 +143,7 @@ def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str =
     return Missing(made, scope) if origin == "missing" else value
 
 
+@checked
 def secret(name: str, *, help: str = "") -> Secret:
     """A parameter that is never shown: `.reveal()` returns its text."""
     return param(name, secret=True, help=help)
@@ -186,7 +189,7 @@ def missing_error(missing: list[DeclaredParam]) -> GraphError:
     )
 
 
-class Missing:
+class Missing(Placeholder):
     """A placeholder for a missing value, until the error can name all of them. Any use of it raises the error."""
 
     def __init__(self, declared: DeclaredParam, scope: Scope) -> None:
@@ -198,6 +201,8 @@ class Missing:
     def _used(self, *arguments: object, **options: object) -> NoReturn:
         module = self.__declared.module
         raise missing_error([d for d in self.__scope.of(module) if d.origin == "missing"])
+
+    used = _used
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # looked up by copy, pickle, inspect and others that do not use the value

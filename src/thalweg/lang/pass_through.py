@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thalweg.errors import GraphError
 from thalweg.ir import operators as ops
-from thalweg.ir.operators import MARK, StreamRef
+from thalweg.ir.arguments import Positive, RowFunction, checked
+from thalweg.ir.operators import MARK, Policy, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
 from thalweg.lang.operator_call import OperatorSite, longest
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 TIME_TYPES = (INT, DATETIME)
 
 
+@checked
 def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
     """The tuples of several streams of one type, in the order of their positions."""
     site = OperatorSite(self.app, "union", name)
@@ -49,6 +49,7 @@ def union(self: Stream, *others: Stream, name: str | None = None) -> Stream:
 IDLE_EPOCHS = 10
 
 
+@checked
 def event_time(
     self: Stream,
     attribute: str,
@@ -73,7 +74,7 @@ def event_time(
             found=str(self.tuple_type.get(attribute)),
         )
     for label, value, least in (("lateness", lateness, 0), ("step", 1 if step is None else step, 1)):
-        if not isinstance(value, int | dt.timedelta) or duration(value) < least:
+        if duration(value) < least:
             raise GraphError(
                 f"event_time: bad {label}",
                 where=site.where,
@@ -103,12 +104,13 @@ def event_time(
     return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True, idle=idle)
 
 
+@checked
 def punctor(
     self: Stream,
-    predicate: Callable[[Any], Any],
+    predicate: RowFunction,
     *,
     before: bool = False,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """The stream with a punctuation after (or before) each tuple for which the predicate is true."""
@@ -127,16 +129,18 @@ def punctor(
     return replace(site.stream(operator), marks=StreamRef(site.name, 1))
 
 
-def delay(self: Stream, seconds: float, *, name: str | None = None) -> Stream:
+@checked
+def delay(self: Stream, seconds: Positive, *, name: str | None = None) -> Stream:
     """The same tuples, delayed: each frame, as cut by the plan, waits this many seconds before it is passed on."""
     site = OperatorSite(self.app, "delay", name)
-    return _paced(self, site, delay_s=_positive(seconds, "delay", site))
+    return _paced(self, site, delay_s=float(seconds))
 
 
-def throttle(self: Stream, rate: float, *, name: str | None = None) -> Stream:
+@checked
+def throttle(self: Stream, rate: Positive, *, name: str | None = None) -> Stream:
     """The same tuples, at most `rate` per second on each channel."""
     site = OperatorSite(self.app, "throttle", name)
-    return _paced(self, site, rate_per_s=_positive(rate, "throttle", site))
+    return _paced(self, site, rate_per_s=float(rate))
 
 
 def _paced(self: Stream, site: OperatorSite, *, delay_s: float = 0.0, rate_per_s: float | None = None) -> Stream:
@@ -149,9 +153,3 @@ def _paced(self: Stream, site: OperatorSite, *, delay_s: float = 0.0, rate_per_s
         rate_per_s=rate_per_s,
     )
     return site.stream(operator, self)
-
-
-def _positive(value: float, word: str, site: OperatorSite) -> float:
-    if not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise GraphError(f"{word}: bad number", where=site.where, expected="finite, more than 0", found=repr(value))
-    return float(value)

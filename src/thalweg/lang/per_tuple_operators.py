@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, described
 from thalweg.extras import extra
 from thalweg.ir import operators as ops
+from thalweg.ir.arguments import CHECKED_INSIDE, Count, RowFunction, Rule, checked, choice, fits
 from thalweg.ir.expr import Record
-from thalweg.ir.operators import Function, StreamRef
+from thalweg.ir.operators import Function, Policy, StreamRef
 from thalweg.ir.types import INT
 from thalweg.lang.operator_call import OperatorSite
 from thalweg.lang.outputs import declared_type, in_declared_order, map_type
@@ -21,15 +22,16 @@ from thalweg.lang.tuples import Tuple
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
-RowFunction = Callable[[Any], Any]
+BatchFunction = Annotated[Callable[[Any], Any], Rule("a function of a table")]
 
 
+@checked
 def map(
     self: Stream,
     function: RowFunction,
     into: type[Tuple] | None = None,
     *,
-    on_error: str = "fail",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
@@ -59,7 +61,8 @@ def map(
     )
 
 
-def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name: str | None = None) -> Stream:
+@checked
+def filter(self: Stream, predicate: RowFunction, *, on_error: Policy = "fail", name: str | None = None) -> Stream:
     """The tuples for which the predicate is true."""
     site = OperatorSite(self.app, "filter", name)
     policy, letters = site.policy(on_error)
@@ -77,8 +80,9 @@ def filter(self: Stream, predicate: RowFunction, *, on_error: str = "fail", name
     )
 
 
+@checked
 def flat_map(
-    self: Stream, function: RowFunction, into: type[Tuple], *, on_error: str = "fail", name: str | None = None
+    self: Stream, function: RowFunction, into: type[Tuple], *, on_error: Policy = "fail", name: str | None = None
 ) -> Stream:
     """Any number of tuples out for each tuple in: the function returns or yields dicts or tuples."""
     site = OperatorSite(self.app, "flat_map", name)
@@ -98,21 +102,20 @@ def flat_map(
     )
 
 
+@checked
 def map_batches(
     self: Stream,
-    function: Callable[[Any], Any],
+    function: BatchFunction,
     into: type[Tuple],
     *,
-    library: str = "arrow",
-    on_error: str = "fail",
+    library: Annotated[str, choice("arrow", "polars")] = "arrow",
+    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """Apply a function to Arrow tables (or Polars frames). It returns a row for each row in, which may only depend on
     that row, because the plan determines how tuples are cut into batches."""
     site = OperatorSite(self.app, "map_batches", name)
     policy, letters = site.policy(on_error)
-    if library not in ("arrow", "polars"):
-        raise GraphError("unknown library", where=site.where, expected="arrow or polars", found=repr(library))
     if library == "polars":
         with extra("polars", 'map_batches(…, library="polars")', site.where):
             import polars  # noqa: F401
@@ -129,14 +132,13 @@ def map_batches(
     return site.stream(operator, self)
 
 
+@checked
 def split(
-    self: Stream, function: RowFunction, ports: int, *, on_error: str = "fail", name: str | None = None
+    self: Stream, function: RowFunction, ports: Count, *, on_error: Policy = "fail", name: str | None = None
 ) -> tuple[Stream, ...]:
     """Each tuple goes to the one of `ports` output streams whose number the function returns."""
     site = OperatorSite(self.app, "split", name)
     policy, letters = site.policy(on_error)
-    if type(ports) is not int or ports < 1:
-        raise GraphError("split: bad number of ports", where=site.where, expected="1 or more", found=repr(ports))
     read = read_function(function, self.tuple_type, site.where, site.freezer)
     if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
         raise GraphError(
@@ -158,19 +160,20 @@ def split(
     return tuple(replace(first, ref=StreamRef(site.name, port)) for port in range(ports))
 
 
-def split_randomly(self: Stream, shares: Iterable[float], *, seed: int, name: str | None = None) -> tuple[Stream, ...]:
+@checked
+def split_randomly(
+    self: Stream, shares: Annotated[Iterable[float], CHECKED_INSIDE], *, seed: int, name: str | None = None
+) -> tuple[Stream, ...]:
     """Each tuple goes to a random output stream, in these shares. The same seed gives the same streams."""
     site = OperatorSite(self.app, "split_randomly", name)
-    given = list(shares)
-    if not all(isinstance(share, int | float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
+    given = list(shares) if isinstance(shares, Iterable) else []
+    if not all(fits(share, float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(
             "split_randomly: bad shares",
             where=site.where,
             expected="finite numbers, 0 or more, not all of them 0",
-            found=repr(given),
+            found=described(shares),
         )
-    if type(seed) is not int:
-        raise GraphError("split_randomly: bad seed", where=site.where, expected="an int", found=repr(seed))
     bounds = tuple(sum(given[: i + 1]) / sum(given) for i in range(len(given)))
     operator = ops.RandomSplit(
         name=site.name,

@@ -6,34 +6,29 @@ calls can be chained. None of them changes the answer; `unordered` gives up an o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import GraphError, Where, described
+from thalweg.ir.arguments import Count, checked
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import Operator, Source
 from thalweg.ir.types import unknown_attribute
 from thalweg.ir.user_calls import call_place, user_frame
-from thalweg.lang.window import names
+from thalweg.lang.window import Names, names
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
 
-def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str] | None = None) -> Stream:
+@checked
+def parallel(self: Stream, degree: Count | None = None, *, key: Names = None) -> Stream:
     """Run the operator in `degree` channels (by default, the degree of the run), with its tuples routed by `key`, or
     round-robin. For an operator with state, the key must be a part of the operator's key."""
     where = call_place(user_frame())
     operator = _operator(self)
-    if degree is not None and (type(degree) is not int or degree < 1):
-        raise GraphError(
-            "parallel: bad degree",
-            where=where,
-            expected="a whole number, 1 or more",
-            found=described(degree),
-        )
     chosen = None if key is None else names(key)
     if chosen is not None:
         _check_key(self, operator, chosen, where)
@@ -48,11 +43,13 @@ def parallel(self: Stream, degree: int | None = None, *, key: str | Sequence[str
     return _hinted(self, where, "parallel", parallel=True, degree=degree, key=chosen)
 
 
+@checked
 def sequential(self: Stream) -> Stream:
     """Run the operator in one channel, where it gets all its tuples in order."""
     return _hinted(self, call_place(user_frame()), "sequential", sequential=True)
 
 
+@checked
 def fuse_with(self: Stream, *others: Stream) -> Stream:
     """Run the operator in the same PE as the operators that made the other streams."""
     where = call_place(user_frame())
@@ -77,6 +74,7 @@ def fuse_with(self: Stream, *others: Stream) -> Stream:
     return _hinted(self, where, "fuse_with", fuse_with=tuple(dict.fromkeys(both)))
 
 
+@checked
 def isolate(self: Stream) -> Stream:
     """Run the operator in its own PE."""
     where = call_place(user_frame())
@@ -96,6 +94,7 @@ def _contradiction(name: str, alone: str, where: Where, other: Where) -> GraphEr
     )
 
 
+@checked
 def unordered(self: Stream) -> Stream:
     """The order of this stream does not matter: sinks after it may get its tuples in any order, unless an epoch that
     runs again must repeat it (files, Kafka, TCP). State after it still gets the tuples of each key in order."""

@@ -9,6 +9,7 @@ from thalweg.endpoints.files import exported
 from thalweg.endpoints.kafka import Kafka, through
 from thalweg.errors import GraphError
 from thalweg.ir import operators as ops
+from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import SinkEndpoint
 from thalweg.lang.check_endpoints import check_sink
 from thalweg.lang.operator_call import OperatorSite
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from thalweg.lang.app import Stream
 
 
+@checked
 def sink(self: Stream, endpoint: SinkEndpoint, *, name: str | None = None) -> None:
     """End the stream in a sink."""
     site = OperatorSite(self.app, "sink", name)
     _end(self, site, endpoint)
 
 
+@checked
 def export(self: Stream, export: str, *, via: Kafka | None = None, name: str | None = None) -> None:
     """Provide these tuples to other applications under a name: they read them with `app.imported(name, Type)`.
 
@@ -31,6 +34,7 @@ def export(self: Stream, export: str, *, via: Kafka | None = None, name: str | N
     _end(self, site, through(via, export, site.where) if via else exported(export, self.tuple_type, site.where))
 
 
+@checked
 def feed(self: Stream, loop: Stream, *, name: str | None = None) -> None:
     """End a loop: feed these tuples back into `loop`, a stream created by `app.feedback(Type)`."""
     site = OperatorSite(self.app, "feed", name)

@@ -11,6 +11,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar
 
 from thalweg.errors import GraphError, Where
+from thalweg.ir.arguments import checked
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang.annotations import attribute_type
@@ -77,6 +78,7 @@ def plain(cls: type[Tuple]) -> bool:
     )
 
 
+@checked
 def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
     """A tuple type with the attributes of several, in order: short for `class Name(A, B): pass`."""
     frame = user_frame()
@@ -87,7 +89,11 @@ def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
             )
     if not parts or len(set(parts)) != len(parts):
         found = ", ".join(part.__name__ for part in parts) or "none"
-        raise GraphError("concat needs different tuple types", where=call_place(frame), found=found)
+        raise GraphError(
+            "concat needs different tuple types", where=call_place(frame), expected="one type or more", found=found
+        )
+    if not name.isidentifier():
+        raise GraphError("concat: bad name", where=call_place(frame), expected="a Python identifier", found=repr(name))
     try:
         # Its module is the caller's, so that a worker that can import the module finds the class there.
         return type(name, parts, {"__module__": frame.f_globals.get("__name__", "__main__")})

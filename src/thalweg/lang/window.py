@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from thalweg.errors import GraphError, described
+from thalweg.ir.arguments import CHECKED_INSIDE, Count, CountOrZero, checked
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.library.window_arguments import Duration
@@ -19,7 +20,7 @@ from thalweg.library.windows.running import Running
 from thalweg.library.windows.sliding import Sliding, SlidingDelta
 from thalweg.library.windows.tumbling import Tumbling, TumblingDelta
 
-Names = str | Iterable[str] | None
+Names = Annotated[str | Iterable[str] | None, CHECKED_INSIDE]
 Distance = int | float | Decimal | dt.timedelta
 P = ParamSpec("P")
 W = TypeVar("W")
@@ -32,6 +33,13 @@ def names(by: Names) -> tuple[str, ...]:
     if isinstance(by, str):
         return (by,)
     found = tuple(by) if isinstance(by, Iterable) else (by,)
+    if isinstance(by, set | frozenset | Mapping):
+        raise GraphError(
+            "attributes must be given in an order",
+            where=call_place(user_frame()),
+            expected="one name, or a list of names",
+            found=described(by),
+        )
     for name in found:
         if not isinstance(name, str):
             raise GraphError(
@@ -45,12 +53,13 @@ def names(by: Names) -> tuple[str, ...]:
 
 
 def _placed(constructor: Callable[P, W]) -> Callable[P, W]:
-    """Add the user's line to errors of a constructor."""
+    """Check the arguments of a constructor, and add the user's line to its errors."""
+    called = checked(constructor, f"{constructor.__name__} window")
 
     @wraps(constructor)
     def made(*args: P.args, **kwargs: P.kwargs) -> W:
         try:
-            return constructor(*args, **kwargs)
+            return called(*args, **kwargs)
         except GraphError as error:
             error.where = error.where or call_place(user_frame())
             raise
@@ -67,9 +76,9 @@ def running(*, by: Names = None) -> Running:
 @_placed
 def tumbling(
     *,
-    count: int | None = None,
+    count: Count | None = None,
     time: Duration | None = None,
-    delta: Any = None,
+    delta: Distance | None = None,
     on: str = "",
     punctuation: bool = False,
     by: Names = None,
@@ -77,8 +86,9 @@ def tumbling(
     """Consecutive windows, per key: of `count` tuples; of `time` in event time; of tuples whose attribute
     `on` is at most `delta` above the first one's; or from one punctuation to the next."""
     _exactly_one("tumbling", count=count, time=time, delta=delta, punctuation=punctuation or None)
+    _only_with("tumbling", "on", on or None, time=time, delta=delta)
     if count is not None:
-        return Tumbling.checked(names(by), count)
+        return Tumbling(names(by), count)
     if time is not None:
         return TumblingTime.checked(names(by), time, on)
     if delta is not None:
@@ -89,11 +99,11 @@ def tumbling(
 @_placed
 def sliding(
     *,
-    count: int | None = None,
+    count: Count | None = None,
     time: Duration | None = None,
-    delta: Any = None,
+    delta: Distance | None = None,
     on: str = "",
-    punctuations: int | None = None,
+    punctuations: Count | None = None,
     slide: Any = None,
     by: Names = None,
 ) -> Window:
@@ -101,19 +111,22 @@ def sliding(
     the newest one's, evaluated at every `slide`-th tuple; the last `time` in event time, evaluated every `slide`; the
     last `punctuations` intervals between punctuations, evaluated at each punctuation."""
     _exactly_one("sliding", count=count, time=time, delta=delta, punctuations=punctuations)
+    _only_with("sliding", "on", on or None, time=time, delta=delta)
+    _only_with("sliding", "slide", slide, count=count, time=time, delta=delta)
     if count is not None:
         return Sliding.checked(names(by), count, slide)
     if time is not None:
         return SlidingTime.checked(names(by), time, slide, on)
     if delta is not None:
         return SlidingDelta.checked(names(by), delta, on, slide)
-    return SlidingPunctuation.checked(names(by), punctuations)
+    assert punctuations is not None
+    return SlidingPunctuation(names(by), punctuations)
 
 
 @_placed
-def last(count: int | None = 1, *, by: Names = None) -> Last:
+def last(count: CountOrZero | None = 1, *, by: Names = None) -> Last:
     """For joins: the last `count` tuples of the key; 0: that side is not stored; None: all of them."""
-    return Last.checked(count, names(by))
+    return Last(count, names(by))
 
 
 @_placed
@@ -129,4 +142,13 @@ def _exactly_one(kind: str, **given: object) -> None:
             f"a {kind} window must be of one kind",
             expected=f"exactly one of {', '.join(f'{name}=' for name in given)}",
             found=", ".join(f"{name}=" for name in found) or "none of them",
+        )
+
+
+def _only_with(kind: str, option: str, value: object, **needed: object) -> None:
+    if value is not None and all(given is None for given in needed.values()):
+        raise GraphError(
+            f"{kind} window: {option} has no meaning here",
+            expected=f"{option}= only with {', '.join(f'{name}=' for name in needed)}",
+            found=f"{option}={value!r}",
         )

@@ -84,7 +84,7 @@ def check_comparable(key: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
 
 
 class SortedBuffer(LibraryLogic):
-    """Buffers `config[0]` tuples and emits the first in order when one more arrives: restores the order within that range."""
+    """Buffers `config[0]` tuples and emits the first in order when one more arrives: restores order in that range."""
 
     config: tuple[int, SortBy]
     makes_marks = has_late = False

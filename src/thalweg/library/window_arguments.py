@@ -29,6 +29,13 @@ def stretch(kind: str, label: str, value: Any) -> int:
     raise bad(kind, label, "a timedelta, or a positive int in the unit of an int attribute", repr(value))
 
 
+def distance_of(kind: str, delta: Any) -> Any:
+    """A delta that some values are apart; its unit is checked with the attribute."""
+    if delta != delta or delta < type(delta)():
+        raise bad(kind, "delta", "a distance, 0 or more", repr(delta))
+    return delta
+
+
 def delta_on(kind: str, on: str) -> str:
     if not on:
         raise bad(kind, "delta", 'on="attribute", the attribute that the delta applies to', "no attribute")

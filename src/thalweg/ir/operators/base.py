@@ -7,9 +7,10 @@ import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from thalweg.errors import Where
+from thalweg.ir.arguments import choice
 from thalweg.ir.completeness import check_pieces
 from thalweg.ir.expr import Expr, Record, reads, text
 from thalweg.ir.operator_model import Model
@@ -24,6 +25,7 @@ DEAD_LETTER = TupleType("DeadLetter", (("operator", STR), ("error", STR), ("tupl
 # An invalid row of a file: `tuple` is its text, `row` its number in the file.
 BAD_RECORD = TupleType("BadRecord", (*DEAD_LETTER.attributes, ("path", STR), ("row", INT)))
 POLICIES = ("fail", "skip", "dead_letter")
+Policy = Annotated[str, choice(*POLICIES)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thalweg.errors import InternalError
+from thalweg.ir.arguments import checked
 from thalweg.library.fold_spec import Composed, FoldSpec
 from thalweg.library.fold_terms import AggregateExpr
 from thalweg.library.package_modules import members
@@ -17,6 +18,6 @@ FOLDS: dict[str, FoldSpec] = {}
 for _fold in _ALL:
     if _fold.name in CONSTRUCTORS:
         raise InternalError(f"the fold {_fold.name} is defined twice")
-    CONSTRUCTORS[_fold.name] = _fold.constructor
+    CONSTRUCTORS[_fold.name] = checked(_fold.constructor, f"agg.{_fold.name}")
     if isinstance(_fold, FoldSpec):
         FOLDS[_fold.name] = _fold

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from thalweg.ir.arguments import Rule
 from thalweg.ir.folds import Fold
 from thalweg.ir.types import AttributeType, conform
 from thalweg.library.fold_spec import Definition, FoldCall, FoldSpec, WholeWindow
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
+ResultType = Annotated[Any, Rule("the type of the result", lambda given: given is not None)]
 
-def apply(function: Callable[[list[Any]], Any], argument: Argument, type: Any) -> AggregateExpr:
+
+def apply(function: Callable[[list[Any]], Any], argument: Argument, type: ResultType) -> AggregateExpr:
     """A function of the list of all values of the window, in order of arrival; `type` is the type of its result."""
     return FoldTerm("apply", argument, function=function, type=type)
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from thalweg.errors import GraphError
+from thalweg.ir.arguments import Rule
 from thalweg.ir.folds import Fold
 from thalweg.ir.type_groups import NUMBERS
-from thalweg.ir.types import FLOAT, AttributeType
-from thalweg.library.fold_spec import Composed, Definition, FoldCall, FoldSpec, WholeWindow
+from thalweg.ir.types import FLOAT
+from thalweg.library.fold_spec import Composed, Definition, FoldSpec, WholeWindow
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
-def quantile(argument: Argument, share: float) -> AggregateExpr:
+def quantile(
+    argument: Argument, share: Annotated[float, Rule("0 to 1", lambda share: 0 <= share <= 1)]
+) -> AggregateExpr:
     """The value below which a share (0 to 1) of the values is, interpolated between the two nearest values."""
     return FoldTerm("quantile", argument, parameter=share)
 
@@ -22,12 +24,6 @@ def quantile(argument: Argument, share: float) -> AggregateExpr:
 def median(argument: Argument) -> AggregateExpr:
     """The quantile for a share of 0.5."""
     return quantile(argument, 0.5)
-
-
-def _result(call: FoldCall) -> AttributeType:
-    if not (isinstance(call.parameter, int | float) and 0 <= call.parameter <= 1):
-        raise GraphError("agg.quantile: bad share", expected="0 to 1", found=repr(call.parameter))
-    return FLOAT
 
 
 def _interpolated(values: Sequence[Any], fold: Fold) -> float:
@@ -53,7 +49,7 @@ FOLDS = [
         "quantile",
         constructor=quantile,
         takes=NUMBERS,
-        result=_result,
+        result=lambda call: FLOAT,
         ordered=False,
         forwards=False,
         scalar=WholeWindow(_interpolated),

@@ -7,7 +7,6 @@ from typing import Any
 
 from thalweg.ir.windows import PUNCTUATION, Window
 from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
-from thalweg.library.window_arguments import whole
 
 
 class PunctuatedAggregate(WindowAggregate):
@@ -75,10 +74,6 @@ class SlidingPunctuation(Window):
     aggregate = PunctuatedAggregate
     apply = PunctuatedApply
     distance = None
-
-    @classmethod
-    def checked(cls, by: tuple[str, ...], punctuations: object) -> SlidingPunctuation:
-        return cls(by, whole("sliding", "punctuations", punctuations))
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from thalweg.ir.completeness import check_pieces
-from thalweg.library.window_arguments import Duration, bad, stretch
+from thalweg.library.window_arguments import Duration, stretch
 
 
 class JoinWindow:
@@ -30,12 +30,6 @@ class Last(JoinWindow):
     by: tuple[str, ...]
 
     written = "window.last(n, by=…)"
-
-    @classmethod
-    def checked(cls, count: int | None, by: tuple[str, ...]) -> Last:
-        if count is not None and (type(count) is not int or count < 0):
-            raise bad("join", "count", "a whole number, 0 or more, or None for all", repr(count))
-        return cls(count, by)
 
 
 @dataclass(frozen=True, slots=True)

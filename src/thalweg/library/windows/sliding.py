@@ -11,7 +11,7 @@ from thalweg.ir.windows import Window
 from thalweg.library.decimals import above
 from thalweg.library.two_stacks import TwoStacks
 from thalweg.library.window_aggregate import Applied, WindowAggregate
-from thalweg.library.window_arguments import delta_on, whole
+from thalweg.library.window_arguments import delta_on, distance_of, whole
 
 
 class SlidingAggregate(WindowAggregate):
@@ -79,9 +79,9 @@ class Sliding(Window):
     distance = None
 
     @classmethod
-    def checked(cls, by: tuple[str, ...], count: object, slide: object) -> Sliding:
+    def checked(cls, by: tuple[str, ...], count: int, slide: object) -> Sliding:
         every = 1 if slide is None else whole("sliding", "slide", slide)
-        return cls(by, whole("sliding", "count", count), every)
+        return cls(by, count, every)
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
@@ -113,7 +113,7 @@ class SlidingDelta(Window):
     @classmethod
     def checked(cls, by: tuple[str, ...], delta: Any, on: str, slide: object) -> SlidingDelta:
         every = 1 if slide is None else whole("sliding", "slide", slide)
-        return cls(by, delta, delta_on("sliding", on), every)
+        return cls(by, distance_of("sliding", delta), delta_on("sliding", on), every)
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:

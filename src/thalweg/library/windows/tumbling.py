@@ -8,7 +8,7 @@ from typing import Any
 from thalweg.ir.windows import Window
 from thalweg.library.decimals import above
 from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
-from thalweg.library.window_arguments import delta_on, whole
+from thalweg.library.window_arguments import delta_on, distance_of
 
 _RESULTS = (0, 1), "a tumbling window emits a result when it closes"
 
@@ -65,10 +65,6 @@ class Tumbling(Window):
     apply = TumblingApply
     distance = None
 
-    @classmethod
-    def checked(cls, by: tuple[str, ...], count: object) -> Tumbling:
-        return cls(by, whole("tumbling", "count", count))
-
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
         return _RESULTS
@@ -97,7 +93,7 @@ class TumblingDelta(Window):
 
     @classmethod
     def checked(cls, by: tuple[str, ...], delta: Any, on: str) -> TumblingDelta:
-        return cls(by, delta, delta_on("tumbling", on))
+        return cls(by, distance_of("tumbling", delta), delta_on("tumbling", on))
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:

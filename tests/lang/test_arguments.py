@@ -1,0 +1,386 @@
+"""Every argument of every public function is checked when the graph is built.
+
+The functions and their arguments are found by introspection: a new one fails here until it has its wrong values.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+from tests.graphs import Tick
+from thalweg import agg, window
+from thalweg.errors import GraphError, ThalwegError
+from thalweg.ir.plan_options import PlanOptions
+from thalweg.lang import public
+from thalweg.library.folds import CONSTRUCTORS
+
+NOT_FOR_USERS = ("with_late", "names")
+AT_RUN_TIME = ("seeded",)  # called by users' functions, for each tuple
+
+
+def functions(owner: Any, *, module: str | None = None) -> Iterator[str]:
+    for name, value in inspect.getmembers(owner, inspect.isfunction):
+        if not name.startswith("_") and name not in NOT_FOR_USERS and module in (None, value.__module__):
+            yield name
+
+
+STREAM = [f"stream.{name}" for name in functions(tw.Stream)]
+APP = ["App", *(f"app.{name}" for name in functions(tw.App))]
+TW = [f"tw.{name}" for name in ("run", *public.__all__) if inspect.isfunction(getattr(tw, name))]
+WINDOW = [f"window.{name}" for name in functions(window, module=window.__name__)]
+AGG = [f"agg.{name}" for name in CONSTRUCTORS]
+ALL = [name for name in (*STREAM, *APP, *TW, *WINDOW, *AGG) if name.partition(".")[2] not in AT_RUN_TIME]
+
+
+class Company(tw.Tuple):
+    symbol: str
+    company: str
+
+
+class Passing(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+class Calls:
+    """The functions by name, with valid arguments; each is called with one of them replaced."""
+
+    def __init__(self) -> None:
+        self.app = app = tw.App("arguments")
+        self.ticks = ticks = app.source(tw.files("ticks"), Tick).event_time("volume")
+        other = ticks.map(lambda t: {"symbol": t.symbol, "theirs": t.price, "when": t.volume}).event_time("when")
+        rows = window.tumbling(count=2, by="symbol")
+        self.valid: dict[str, dict[str, Any]] = {
+            "stream.aggregate": {"window": rows, "n": agg.count()},
+            "stream.apply": {"window": rows, "function": list, "into": Tick},
+            "stream.barrier": {"others": [other.map(lambda t: {"more": t.theirs})]},
+            "stream.custom": {"code": lambda t, state, submit: None, "into": Tick},
+            "stream.dedup": {"by": "symbol"},
+            "stream.delay": {"seconds": 1},
+            "stream.event_time": {"attribute": "volume"},
+            "stream.export": {"export": "arguments"},
+            "stream.feed": {"loop": app.feedback(Tick)},
+            "stream.filter": {"predicate": lambda t: True},
+            "stream.flat_map": {"function": list, "into": Tick},
+            "stream.fuse_with": {"others": [other]},
+            "stream.join": {"other": other, "window": window.last(2), "on": "symbol"},
+            "stream.lookup": {"table": [Company("A", "a")], "row_type": Company, "on": "symbol"},
+            "stream.map": {"function": lambda t: {"n": t.volume}},
+            "stream.map_batches": {"function": list, "into": Tick},
+            "stream.merge_ordered": {"others": [ticks.filter(lambda t: t.volume > 1)], "on": "volume"},
+            "stream.pair": {"others": [ticks.filter(lambda t: t.volume > 1)]},
+            "stream.parallel": {},
+            "stream.punctor": {"predicate": lambda t: True},
+            "stream.sink": {"endpoint": tw.collect()},
+            "stream.skyline": {"window": rows, "most": "price"},
+            "stream.sort": {"by": ["symbol", "price"], "window": rows},
+            "stream.split": {"function": lambda t: 0, "ports": 2},
+            "stream.split_randomly": {"shares": [0.5, 0.5], "seed": 1},
+            "stream.throttle": {"rate": 1},
+            "stream.to_dataframe": {"spark": None, "checkpoint": "ck"},
+            "stream.top_k": {"k": 1, "by": ["symbol", "price"], "window": rows},
+            "stream.union": {"others": [ticks]},
+            "App": {"name": "arguments"},
+            "app.feedback": {"tuple_type": Tick},
+            "app.imported": {"export": "arguments", "tuple_type": Tick},
+            "app.source": {"endpoint": tw.files("ticks"), "tuple_type": Tick},
+            "app.start": {"spark": None},
+            "tw.beacon": {"function": str},
+            "tw.composite": {"function": lambda stream: stream},
+            "tw.concat": {"name": "Both", "parts": [Tick]},
+            "tw.console": {"live": True},
+            "tw.files": {"path": "ticks"},
+            "tw.from_dataframe": {"frame": None},
+            "tw.iterable": {"items": []},
+            "tw.kafka": {"servers": "h:1", "topic": "t"},
+            "tw.operator": {"code": Passing(), "streams": [ticks], "into": Tick},
+            "tw.param": {"name": "p", "default": 1},
+            "tw.postgres": {"dsn": "host=h", "table": "t"},
+            "tw.run": {"app": app, "engine": "local"},
+            "tw.secret": {"name": "p"},
+            "tw.spark": {"format": "rate"},
+            "tw.sqlite": {"path": "x.db", "table": "t"},
+            "tw.tcp": {"host": "h", "port": 1},
+            "window.last": {},
+            "window.sliding": {"count": 2},
+            "window.tumbling": {"count": 2},
+            "window.within": {"time": 2},
+            "agg.apply": {"function": len, "argument": "price", "type": int},
+            "agg.argmax": {"argument": "price", "picked": "symbol"},
+            "agg.argmin": {"argument": "price", "picked": "symbol"},
+            "agg.quantile": {"argument": "price", "share": 0.5},
+        }
+
+    def function(self, name: str) -> Callable[..., Any]:
+        owner, _, method = name.partition(".")
+        owners: Mapping[str, Any] = {"stream": self.ticks, "app": self.app, "tw": tw, "window": window, "agg": agg}
+        return tw.App if name == "App" else getattr(owners[owner], method)
+
+    def call(self, name: str, argument: str, value: Any) -> Any:
+        function = self.function(name)
+        parameters = inspect.signature(function).parameters.values()
+        given = self.valid.get(name, {p.name: "price" for p in parameters if p.name == "argument"}) | {argument: value}
+        several = next((p for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+        if several is None:
+            return function(**given)
+        before = [given.pop(p.name) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        return function(*before, *given.pop(several.name), **given)
+
+
+FLAG = [None, "no", 1, 0.5, [True]]
+NUMBER = ["1", True, [1], float("nan"), float("inf"), 0, -1]
+COUNT = ["1", True, 1.0, [1], 0, -1]
+FUNCTION = [None, 3, "price", [len]]
+TYPE = [3, "Tick", dict, [Tick]]
+WORD = [3, True, ["a"], "a b"]
+TIME = ["1 s", True, 1.5, [1], -1]
+KEY = [3, True, {"symbol"}, {"symbol": 1}, [1], [["symbol"]], "nope", ["symbol", "nope"]]
+FLAGS = [None, "no", 1, [True], [True, False, True], [1, 0], {"symbol": True}]
+WINDOW_OF_TUPLES = [3, "count", window.tumbling, [window.running()], window.last()]
+PATH = [3, True, ["x"]]
+TEXT = [3, True, ["x"], b"x"]
+POLICY = [None, 3, True, ["fail"], "fial", "FAIL"]
+
+# By the name of the argument; where functions differ, by that of the function too.
+WRONG: dict[str, list[Any]] = {
+    "name": WORD,
+    "on_error": POLICY,
+    "by": KEY,
+    "key": KEY,
+    "window": WINDOW_OF_TUPLES,
+    "function": FUNCTION,
+    "predicate": FUNCTION,
+    "into": TYPE,
+    "tuple_type": [None, *TYPE],
+    "row_type": [None, *TYPE],
+    "others": [[None], [3], [Tick], [[]], ["ticks"]],
+    "on": KEY,
+    "time": [*TIME, 0],
+    "count": COUNT,
+    "argument": [None, 3, True, ["price"]],
+    "retry_s": NUMBER,
+    "path": PATH,
+    "table": TEXT,
+    "position": FLAG,
+    "checkpoint": PATH,
+    "follow": FLAG,
+    "overwrite": FLAG,
+    "max_tuples_per_epoch": COUNT,
+    "keep_epochs": COUNT,
+    "spark": [None, 3, "local"],
+    "help": TEXT,
+    "export": [None, 3, "a/b", "", ["x"]],
+    "via": [3, True, "kafka", tw.collect()],
+    "endpoint": [None, 3, "ticks", tw.files, [tw.files("x")]],
+    "delta": ["1", True, [1], -1, float("nan"), timedelta(-1)],
+    "punctuation": FLAG,
+    "descending": FLAGS,
+    "least": FLAGS,
+    "code": [None, 3, "x", Passing],
+    "fields": [3, "n", ["n"], {1: agg.count()}, {"m": "volume"}, {"m": None}],
+    "format": [None, 3, ["csv"], "cvs"],
+    "app.feedback immediate": FLAG,
+    "stream.sort buffer": COUNT,
+    "stream.top_k k": [None, *COUNT],
+    "stream.skyline most": [*KEY, "symbol"],
+    "stream.skyline least": [*KEY, "symbol"],
+    "stream.dedup within": [*TIME, timedelta(1)],
+    "stream.custom by": KEY,
+    "stream.delay seconds": [None, *NUMBER],
+    "stream.throttle rate": [None, *NUMBER],
+    "stream.event_time attribute": [None, 3, ["volume"], "nope", "price"],
+    "stream.event_time lateness": [None, *TIME, timedelta(1)],
+    "stream.event_time step": [*TIME, 0, timedelta(1)],
+    "stream.feed loop": [None, 3, "loop"],
+    "stream.join other": [None, 3, "other"],
+    "stream.join window": [None, 3, window.running(), [window.last()]],
+    "stream.join mine": [3, window.running(), [window.last()]],
+    "stream.join where": [3, "price", [len]],
+    "stream.join band": [3, "price", ("price",), ("price", "theirs", "1"), (1, "theirs", 1), ("price", 2, 1)],
+    "stream.join on": [*KEY[:2], {"symbol"}, [1], "nope", {"symbol": 1}, {"symbol": "nope"}, {1: "symbol"}],
+    "stream.lookup table": [None, 3, "x", [1], {"A": 1}],
+    "stream.lookup missing": [3, ["x"], {}, {"company": 1}, {"nope": "x"}],
+    "stream.map_batches library": [None, 3, ["arrow"], "pandas"],
+    "stream.merge_ordered on": [None, 3, ["nope"], "nope"],
+    "stream.parallel degree": COUNT,
+    "stream.parallel key": KEY,
+    "stream.punctor before": FLAG,
+    "stream.split ports": [None, *COUNT],
+    "stream.split_randomly shares": [None, 1, "12", [True, True], ["1"], [-1, 2], [float("nan")], []],
+    "stream.split_randomly seed": [None, "1", True, 1.5, [1]],
+    "app.source partition_by": KEY,
+    "tw.beacon shards": COUNT,
+    "tw.beacon rate": NUMBER,
+    "tw.beacon count": ["1", True, 1.0, [1], -1],
+    "tw.concat parts": [[None], [3], [dict], [], [Tick, Tick]],
+    "tw.console rows": COUNT,
+    "tw.console live": FLAG,
+    "tw.console key": [3, True, None, [1]],
+    "tw.declare state": ["statefull", 3, True, [1], ""],
+    "tw.declare selectivity": ["1", True, -1, 1.5, (2, 1), [(1,)]],
+    "tw.declare forwards": [3, True, [1], {"a": 1}, ""],
+    "tw.declare reads": [3, True, [1], ""],
+    "tw.declare effects": [3, True, [1], "nothing", ["nope"]],
+    "tw.from_dataframe frame": [None, 3, [1]],
+    "tw.iterable items": [None, 3, iter([1])],
+    "tw.kafka servers": [None, 3, "", ["h:1"]],
+    "tw.kafka topic": TEXT,
+    "tw.kafka key": TEXT,
+    "tw.kafka value": [None, 3, "avro"],
+    "tw.kafka starting": [None, 3, "first"],
+    "tw.kafka record": [3, True, None, [1], "nope", ["offset", "nope"]],
+    "tw.kafka options": [3, "x", ["a"], {1: "x"}, {"a": [1]}],
+    "tw.operator streams": [[None], [3], []],
+    "tw.operator into": [None, 3, "Tick", [3], [], dict],
+    "tw.param default": [[1], {"a": 1}, object],
+    "tw.param type": ["int", 3, list],
+    "tw.param secret": FLAG,
+    "tw.param name": ["", "a b", 3, None],
+    "tw.secret name": ["", "a b", 3, None],
+    "tw.postgres dsn": [None, 3, ["x"], "no connection string"],
+    "tw.postgres table": [*TEXT, "", "a.b.c"],
+    "tw.postgres mode": [None, 3, "replace"],
+    "tw.postgres create": FLAG,
+    "tw.run app": [None, 3, "app", Tick],
+    "tw.run engine": [None, 3, "flink"],
+    "tw.run master": [3, True, ["local"]],
+    "tw.run conf": [3, "x", ["a"], {"a": 1}, {1: "a"}],
+    "tw.run params": [3, "x", ["a"], {1: "a"}],
+    "tw.spark format": [None, 3, "", ["x"]],
+    "tw.sqlite table": [*TEXT, "", "a\0"],
+    "tw.tcp host": [None, 3, "", ["h"]],
+    "tw.tcp port": [None, "1", True, 1.0, 0, 65536, [1]],
+    "tw.tcp listen": FLAG,
+    "window.sliding slide": ["1", True, 1.5, [1], 0, -1],
+    "window.sliding punctuations": COUNT,
+    "window.last count": ["1", True, 1.0, [1], -1],
+    "window.sliding on": [3, True, ["volume"], "volume"],
+    "window.tumbling on": [3, True, ["volume"], "volume"],
+    "agg.apply type": [None, 3, "int", object],
+    "agg.argmax picked": [None, 3, True, ["price"]],
+    "agg.argmin picked": [None, 3, True, ["price"]],
+    "agg.quantile share": [None, "0.5", True, [0.5], -0.1, 1.5, float("nan")],
+}
+WRONG |= {f"window.{kind} by": KEY[:6] for kind in ("running", "tumbling", "sliding", "last")}
+WRONG |= {f"{name} key": WRONG[f"{name} key"] for name in ("tw.kafka", "tw.console")}
+# Any value is right.
+ANYTHING = {"stream.custom state"}
+
+
+def arguments() -> Iterator[tuple[str, str]]:
+    calls = Calls()
+    for name in ALL:
+        for parameter in inspect.signature(calls.function(name)).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                continue  # fields of an aggregate, options of a plan and of Spark: below
+            yield name, parameter.name
+
+
+def wrong_values(name: str, argument: str) -> list[Any] | None:
+    return WRONG.get(f"{name} {argument}", WRONG.get(argument))
+
+
+def test_every_argument_of_every_function_has_wrong_values() -> None:
+    missing = [f"{name} {argument}" for name, argument in arguments() if wrong_values(name, argument) is None]
+    assert sorted(missing) == sorted(ANYTHING)
+
+
+CASES = [(n, a, v) for n, a in arguments() for v in wrong_values(n, a) or ()]
+
+
+def use(name: str, argument: str, value: Any) -> None:
+    """Call the function; an aggregate and a window are used then, because their types are checked with the stream."""
+    calls = Calls()
+    made = calls.call(name, argument, value)
+    if name.startswith("agg."):
+        calls.ticks.aggregate(window.running(), wrong=made)
+    if name.startswith("window.") and name not in ("window.last", "window.within"):
+        calls.ticks.aggregate(made, n=agg.count())
+
+
+@pytest.mark.parametrize(("name", "argument", "value"), CASES, ids=lambda v: v if type(v) is str else repr(v)[:20])
+def test_a_wrong_value_is_refused(name: str, argument: str, value: Any) -> None:
+    with pytest.raises(GraphError) as caught:
+        use(name, argument, value)
+    error = caught.value
+    assert error.where is not None
+    assert error.where.file == __file__
+    assert error.expected
+    assert error.found or error.hint
+    assert "\n" not in error.message
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if n not in ("tw.spark", "stream.aggregate")])
+def test_an_unknown_argument_is_refused(name: str) -> None:
+    calls = Calls()
+    known = [a for n, a in arguments() if n == name and a not in ("others", "streams", "parts")]
+    close = f"{known[-1]}s" if known else "more"
+    with pytest.raises(GraphError) as caught:
+        calls.call(name, close, 1)
+    assert f"has no argument {close}" in caught.value.message
+    assert caught.value.where is not None
+    assert caught.value.where.file == __file__
+    assert not known or caught.value.hint == f"did you mean `{known[-1]}`?"
+
+
+@pytest.mark.parametrize("name", ["stream.map", "stream.top_k", "app.source", "tw.tcp", "agg.sum", "window.within"])
+def test_a_missing_argument_is_refused(name: str) -> None:
+    with pytest.raises(GraphError, match="missing a required") as caught:
+        Calls().function(name)()
+    assert caught.value.expected is not None
+    assert "…" not in caught.value.expected
+
+
+@pytest.mark.parametrize("argument", ["name", "window", "on_error", "fields"])
+def test_a_field_may_be_called_like_an_argument(argument: str) -> None:
+    ticks = Calls().ticks
+    made = ticks.aggregate(window.running(), {argument: agg.count()}, total=agg.sum("volume"))
+    assert made.tuple_type.names == (argument, "total")
+    with pytest.raises(GraphError, match=f"{argument} is an argument of aggregate") as caught:
+        ticks.aggregate(window.running(), **{argument: agg.count()})  # type: ignore[arg-type]
+    assert caught.value.hint == f'aggregate(…, {{"{argument}": …}})'
+
+
+def test_fields_are_given_once_and_are_aggregates() -> None:
+    ticks = Calls().ticks
+    with pytest.raises(GraphError, match="the field n is given twice"):
+        ticks.aggregate(window.running(), {"n": agg.count()}, n=agg.count())
+    with pytest.raises(GraphError, match="not an aggregate") as caught:
+        ticks.aggregate(window.running(), n=agg.count(), on_eror="skip")  # type: ignore[arg-type]
+    assert caught.value.hint == "did you mean `on_error`?"
+
+
+PLAN: Mapping[str, list[Any]] = {
+    "degree": ["2", True, 1.5, 0, {"a": 0}],
+    "fuse": [None, 3, True],
+    "buckets": COUNT,
+    "balance": FLAG,
+    "rules": [None, 3, "papers"],
+    "frame_rows": [None, *COUNT],
+    "plan": [3, True, ["x"]],
+}
+
+
+def test_every_option_of_a_plan_is_checked() -> None:
+    assert PLAN.keys() == PlanOptions.__annotations__.keys()
+    for option, values in PLAN.items():
+        for value in values:
+            with pytest.raises(ThalwegError) as caught:
+                Calls().call("tw.run", option, value)
+            assert caught.value.expected
+
+
+def test_a_composite_refuses_unknown_arguments() -> None:
+    @tw.composite
+    def cheap(ticks: tw.Stream, limit: float = 1.0) -> tw.Stream:
+        return ticks.filter(lambda t: t.price < limit)
+
+    with pytest.raises(GraphError, match="cheap has no argument limt") as caught:
+        cheap(Calls().ticks, limt=2.0)  # type: ignore[call-arg]
+    assert caught.value.hint == "did you mean `limit`?"
