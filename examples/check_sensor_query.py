@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def expected_results(folder: Path, per_epoch: int = 10**9) -> Iterator[tuple[Any
                 yield query["qid"], sensor["sid"], sensor["value"], sensor["stime"], apart
 
 
-def found_results(tuples: list[tuple[Any, ...]], names: list[str]) -> list[tuple[Any, ...]]:
+def found_results(tuples: Sequence[tuple[Any, ...]], names: list[str]) -> Sequence[tuple[Any, ...]]:
     """What is compared of a result."""
     rows = [dict(zip(names, values, strict=True)) for values in tuples]
     return [(r["qid"], r["sid"], r["value"], r["stime"].isoformat(), r["distance"]) for r in rows]

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def expected_counts(folder: Path) -> dict[str, Rows]:
     return answer
 
 
-def disagreement(found: Callable[[str], Rows], expected: dict[str, Rows]) -> str | None:
+def disagreement(found: Callable[[str], Sequence[tuple[Any, ...]]], expected: dict[str, Rows]) -> str | None:
     """The first sink and row that differ, or None."""
     for sink, rows in expected.items():
         got = found(sink)

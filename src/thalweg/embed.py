@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.background_run import SparkRunning
 from thalweg.engine.spark.stream_dataframe import stream_table
-from thalweg.errors import GraphError, kept_warnings
+from thalweg.errors import GraphError, kept_warnings, shown
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.lang.app import App
@@ -72,4 +72,4 @@ def _check(app: App, spark: object) -> None:
             hint='put the call under `if __name__ == "__main__":`',
         )
     if not isinstance(spark, SparkSession):
-        raise GraphError("not a Spark session", where=app.where, expected="a SparkSession", found=repr(spark))
+        raise GraphError("not a Spark session", where=app.where, expected="a SparkSession", found=shown(spark))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -44,7 +46,9 @@ def hide(secret: str) -> None:
 
 
 def redacted(text: str) -> str:
-    """The text without the secrets of this process. The longest is replaced first: one secret may contain another."""
+    """The text without the secrets of this process. The longest is replaced first: one secret may contain another.
+    Numbers of hundreds of digits are shortened."""
+    text = _LONG_NUMBER.sub(lambda number: _shortened(number[0]), text)
     for secret in sorted(_hidden, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -238,7 +242,24 @@ def described(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     name = getattr(value, "__name__", None)
-    return f"the function {name}" if callable(value) and name else repr(value)
+    return f"the function {name}" if callable(value) and name else shown(value)
+
+
+_LONG_NUMBER = re.compile(r"\d{200,}")
+
+
+def _shortened(digits: str) -> str:
+    return f"{digits[:12]}…{digits[-12:]} ({len(digits):,} digits)"
+
+
+def shown(value: object) -> str:
+    """The repr of a value. Python refuses to print an int of thousands of digits, also inside of other values."""
+    try:
+        return repr(value)
+    except ValueError:
+        if isinstance(value, int):
+            return f"an int of {1 + int(value.bit_length() * math.log10(2)):,} digits"
+        return f"a {type(value).__name__} with an int of thousands of digits"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -337,3 +337,44 @@ def test_every_command_has_examples_and_is_documented() -> None:
         assert f"\n## thalweg {name}" in guide
         for option in set(re.findall(r"--[a-z-]+", text)) - {"--help"}:
             assert option in guide, (name, option)
+
+
+# migrate
+
+_NO_JOIN = (
+    (
+        'quotes.join(vwap, window.last(1, by="symbol"), on="symbol").filter(lambda q: q.vwap > q.price)',
+        "quotes.filter(lambda q: q.price > 0)\nvwap.sink(tw.none())",
+    ),
+    ("q.vwap - q.price", "q.price"),
+)
+WITHOUT_KEYS = {
+    "nothing is keyed": (*_NO_JOIN, ('count=5, by="symbol"', "count=5")),
+    "nothing has state": (
+        *_NO_JOIN,
+        (
+            """trades.aggregate(
+    window.sliding(count=5, by="symbol"),
+    symbol=agg.any("symbol"),
+    vwap=agg.sum(lambda t: t.price * t.volume) / agg.sum("volume"),
+)""",
+            "trades.map(lambda t: {'symbol': t.symbol})",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("keys", WITHOUT_KEYS)
+def test_migrate_to_a_degree_without_keyed_state(tmp_path: Path, keys: str) -> None:
+    small, changes = Small.make(tmp_path / "small"), WITHOUT_KEYS[keys]
+    with pytest.raises(Stop):
+        small.run("local", *changes, watch=stop_after(1))
+    moved = tmp_path / "moved"
+    invoke("migrate", str(small.checkpoint), str(moved), "--degree", "3")
+    app = str(small.app(*changes))
+    invoke("run", app, "--engine", "local", "--degree", "3", "--checkpoint", str(moved), "--max-tuples-per-epoch", "40")
+    once = Small.make(tmp_path / "once")
+    once.run("local", *changes)
+    assert {p.name: p.read_bytes() for p in (small.folder / "out").glob("*.parquet")} == {
+        p.name: p.read_bytes() for p in (once.folder / "out").glob("*.parquet")
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def test_spark(tmp_path: Path, query: int) -> None:
         assert shown(graph, answer, folders_of(graph)).replace(f"{example.name}.", "") == example.output, example.name
 
 
-def unprefixed(rows: list[tuple[Any, ...]], prefix: str) -> list[tuple[Any, ...]]:
+def unprefixed(rows: Sequence[tuple[Any, ...]], prefix: str) -> Sequence[tuple[Any, ...]]:
     """Dead letters hold operators' names."""
     return [tuple(v.removeprefix(prefix) if isinstance(v, str) else v for v in row) for row in rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -51,12 +52,12 @@ class Deep(Flat):
 
 FULL = (1, b"\0\xff", datetime(2024, 2, 29, 1, 2, 3, 4), date(2024, 2, 29), Decimal("12.50"))
 MAYBE = (2**63 - 1, -0.0, "é,\n", False, date.max, b"")
-ROWS: list[tuple[Any, ...]] = [
+ROWS: Sequence[tuple[Any, ...]] = [
     (*FULL, *MAYBE, ""),
     (2, b"", datetime.min, date.min, Decimal("-0.000000000000000001"), None, None, None, None, None, None, "a"),
     (3, b"a", datetime.max, date.max, Decimal("0"), 0, float("inf"), "", True, date.min, b"\n", "nan"),
 ]
-PARTS: list[tuple[Any, ...]] = [
+PARTS: Sequence[tuple[Any, ...]] = [
     ((1, None), ((0.5,), ()), (1.5, ("a", "b")), ((0.0, ()), (-0.0, ("",)))),
     ((), (), (0.0, ()), None),
     ((2**63 - 1,), ((), (1.0, 2.0)), (-1.0, ("é",)), ()),
@@ -75,7 +76,7 @@ class Copies:
         stream.sink(tw.collect(), name="kept")
         (folder / "in").mkdir()
 
-    def run(self) -> dict[str, list[tuple[Any, ...]]]:
+    def run(self) -> dict[str, Sequence[tuple[Any, ...]]]:
         """What each sink's files hold when they are read again, and what the caller gets."""
         result = run(self.app, engine="local", max_tuples_per_epoch=2)
         found = {output: read_again(self.folder / output, self.tuple_type, output) for output in self.outputs}
@@ -88,12 +89,12 @@ def source_graph(folder: Path, tuple_type: type[tw.Tuple], format: str) -> Logic
     return app.graph()
 
 
-def read_again(folder: Path, tuple_type: type[tw.Tuple], format: str) -> list[tuple[Any, ...]]:
+def read_again(folder: Path, tuple_type: type[tw.Tuple], format: str) -> Sequence[tuple[Any, ...]]:
     graph = source_graph(folder, tuple_type, format)
     return [row[1:] for row in read(graph, cut_all(graph, 2), tuple_type.tuple_type.names)]
 
 
-def as_table(rows: list[tuple[Any, ...]], tuple_type: TupleType) -> pa.Table:
+def as_table(rows: Sequence[tuple[Any, ...]], tuple_type: TupleType) -> pa.Table:
     def shown(value: Any, kind: Any) -> Any:
         if value is None:
             return None
@@ -108,7 +109,7 @@ def as_table(rows: list[tuple[Any, ...]], tuple_type: TupleType) -> pa.Table:
     return pa.table(columns, names=list(tuple_type.names))
 
 
-def same_values(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
+def same_values(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> None:
     """The same but for the digits of Decimals, of which Parquet stores 18 after the decimal point."""
 
     def normal(value: Any) -> Any:

@@ -41,6 +41,11 @@ REFUSALS: dict[str, tuple[str, tuple[Change, ...], dict[str, object]]] = {
     "stages": ("the stateful stages changed", (), {"fuse": "none"}),
     "window": ("the state of vwap now has a different meaning", (OTHER_WINDOW,), {}),
     "fold": ("the state of vwap now has a different meaning", (OTHER_FOLD,), {}),
+    "name": (
+        "an operator with state is not in the application",
+        (("vwap = trades", "price_of = trades"), ("join(vwap", "join(price_of")),
+        {},
+    ),
     "app": ("this checkpoint belongs to a different application", (OTHER_NAME,), {}),
     "source": (
         "the sources changed",

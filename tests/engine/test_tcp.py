@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def reading(port: int, tuple_type: type[tw.Tuple] = Line, **options: Any) -> tw.
     return app
 
 
-def read(*scripts: Script, tuple_type: type[tw.Tuple] = Line, **options: Any) -> list[tuple[Any, ...]]:
+def read(*scripts: Script, tuple_type: type[tw.Tuple] = Line, **options: Any) -> Sequence[tuple[Any, ...]]:
     with Server(*scripts) as server:
         return run(reading(server.port, tuple_type, **options)).tuples()
 

@@ -196,6 +196,7 @@ WRONG: dict[str, list[Any]] = {
     "stream.throttle rate": [None, *NUMBER],
     "stream.event_time attribute": [None, 3, ["volume"], "nope", "price"],
     "stream.event_time lateness": [None, *TIME, timedelta(1)],
+    "stream.event_time idle": COUNT,
     "stream.event_time step": [*TIME, 0, timedelta(1)],
     "stream.feed loop": [None, 3, "loop"],
     "stream.join other": [None, 3, "other"],

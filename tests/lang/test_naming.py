@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,3 +152,88 @@ def test_naming_an_operator_takes_as_long_as_the_last() -> None:
         ticks.filter(lambda t: t.volume > 1)
     assert taken.looked_up < 1_000  # it was one for each number below: 20,000
     assert names(app)[-1] == "filter_200"
+
+
+class Echo(tw.Operator):
+    def process(self, t: object, port: int) -> None:
+        self.submit(t)
+
+
+def test_unpacked_and_other_assignments() -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
+    (one,) = tw.operator(Echo(), ticks, into=Tick)
+    [two] = tw.operator(Echo(), ticks, into=Tick)
+    three, four = ticks.filter(lambda t: t.volume > 3), ticks.filter(lambda t: t.volume > 4)
+    (five, (six,)) = ticks.filter(lambda t: t.volume > 5), tw.operator(Echo(), ticks, into=Tick)
+    made = SimpleNamespace()
+    made.seven = ticks.filter(lambda t: t.volume > 7)
+    nine = (eight := ticks.filter(lambda t: t.volume > 8)).map(lambda t: {"price": t.price})
+    ten = eleven = ticks.filter(lambda t: t.volume > 10).isolate()
+    (twelve,) = tw.operator(Echo(), ticks.filter(lambda t: t.volume > 12), into=Tick)
+    low, high = ticks.split(lambda t: 0, 2)
+    streams = [one, two, three, four, five, six, made.seven, eight, nine, ten, eleven, twelve, low, high]
+    expected = [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "ten",
+        "twelve",
+        "split",
+        "split",
+    ]
+    assert [stream.ref.operator for stream in streams] == expected
+    assert "twelve.filter" in names(app)
+
+
+def test_a_sink_may_be_called_like_an_operator() -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.iterable([{"kind": "T", "symbol": "A", "price": 1.0, "volume": 2}]), Tick)
+    ticks.sink(tw.collect(), name="ticks")
+    ticks.sink(tw.collect(), name="later")
+    later = ticks.filter(lambda t: t.volume > 5)
+    later.sink(tw.collect(), name="out")
+    assert [o.name for o in app.graph().operators] == ["ticks", "ticks.sink", "later.sink", "later", "out"]
+    result = tw.run(app, engine="local")
+    assert result.tuples("ticks") == result.tuples("later") == [("T", "A", 1.0, 2)]
+    assert result.tuples("out") == []
+
+
+def test_two_sinks_of_one_name_are_refused() -> None:
+    app = tw.App("names")
+    ticks = app.source(tw.files("ticks"), Tick)
+    ticks.sink(tw.collect(), name="out")
+    with pytest.raises(GraphError, match="two sinks are called out"):
+        ticks.sink(tw.collect(), name="out")
+    ticks.filter(lambda t: t.volume > 1, name="ticks.sink").sink(tw.collect(), name="ticks")
+    with pytest.raises(GraphError, match=r"two operators are called ticks\.sink"):
+        app.graph()
+
+
+class Odd(tw.Tuple):
+    count: int
+    index: str
+
+
+def test_rows_of_a_run_have_names_and_are_tuples() -> None:
+    app = tw.App("rows")
+    app.source(tw.iterable([{"count": 1, "index": "a"}, {"count": 2, "index": "b"}]), Odd).sink(tw.collect())
+    rows = tw.run(app, engine="local").tuples()
+    assert rows == [(1, "a"), (2, "b")]
+    assert [(row.count, row.index) for row in rows] == rows
+    assert isinstance(rows[0], tuple)
+    assert repr(rows[0]) == "Odd(count=1, index='a')"
+    assert {(1, "a")} == {rows[0]}
+    assert pickle.loads(pickle.dumps(rows))[1].index == "b"
+    with pytest.raises(AttributeError, match="no attribute 'price'"):
+        _ = rows[0].price
+    again = tw.App("again")
+    again.source(tw.iterable(rows), Odd).sink(tw.collect())
+    assert tw.run(again, engine="local").tuples() == rows

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from thalweg.engine.storage.small_files import OWNER_FILE
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.arguments import checked, choice
 from thalweg.ir.endpoints import ReadAgain, SinkEndpoint, SinkSite, Target
 from thalweg.ir.expr import Expr
@@ -171,4 +171,4 @@ def exported(name: str, tuple_type: TupleType, where: Where) -> Files:
 def check_export(name: str, where: Where) -> None:
     good = isinstance(name, str) and name and all(c.isalnum() or c in "-_." for c in name) and name[0] not in "._"
     if not good:
-        raise GraphError("bad export name", where=where, expected="letters, digits, - _ .", found=repr(name))
+        raise GraphError("bad export name", where=where, expected="letters, digits, - _ .", found=shown(name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from thalweg.endpoints.checks import require
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, shown
 from thalweg.ir.arguments import CHECKED_INSIDE, checked
 from thalweg.ir.endpoints import FedByDriver, FeederTarget, any_tuple_type
 from thalweg.ir.frozen_code import Freezer
@@ -23,7 +23,7 @@ def iterable(items: Annotated[Iterable[Any] | Callable[[], Iterable[Any]], CHECK
             "an iterator can be read only once, but a restart reads it again from its beginning",
             where=call_place(user_frame()),
             expected="a list or another collection, or a function that returns a new iterator",
-            found=repr(items),
+            found=shown(items),
             hint="pass the generator function itself, without calling it, or lambda: …",
         )
     good = isinstance(items, Iterable) or callable(items)

@@ -10,7 +10,7 @@ from thalweg.endpoints.checks import one_of
 from thalweg.endpoints.files import check_export
 from thalweg.endpoints.spark_options import Options, checked_options, revealed
 from thalweg.endpoints.spark_rows import ONLY_ON_SPARK
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, shown
 from thalweg.ir.arguments import Rule, Seconds, checked, choice
 from thalweg.ir.endpoints import Connector, Decoding, FedBySpark, SinkEndpoint, SinkSite
 from thalweg.ir.operators import Policy
@@ -167,7 +167,7 @@ class Kafka(FedBySpark, SinkEndpoint):
 def through(via: Kafka, export: str, where: Where) -> Kafka:
     """The topic of an exported stream; its name is by default the name of the export."""
     if not isinstance(via, Kafka):
-        raise GraphError("via must be a Kafka topic", where=where, expected="via=tw.kafka(…)", found=repr(via))
+        raise GraphError("via must be a Kafka topic", where=where, expected="via=tw.kafka(…)", found=shown(via))
     check_export(export, where)
     return via if via.topic else replace(via, topic=export)
 

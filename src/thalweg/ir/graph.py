@@ -12,6 +12,11 @@ from thalweg.ir.operators import Feedback, Operator, Sink, Source, StreamRef
 from thalweg.ir.types import TupleType
 
 
+def beside(sink: str) -> str:
+    """The name in a graph of a sink that is called like another operator."""
+    return f"{sink}.sink"
+
+
 @dataclass(frozen=True)
 class LogicalGraph:
     """Operators in declaration order; a stream may only be used after it was declared, so this order is topological."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, shown
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -192,7 +192,7 @@ def conform(value: object, kind: AttributeType, path: str = "") -> object:
         if type(value) is int:
             if INT64_MIN <= value <= INT64_MAX:
                 return value
-            raise OverflowError(f"{_at(path)}{value} does not fit into a 64-bit int")
+            raise OverflowError(f"{_at(path)}{shown(value)} does not fit into a 64-bit int")
     elif kind is STR:
         if type(value) is str:
             if not value.isascii():
@@ -214,7 +214,8 @@ def _at(path: str) -> str:
 
 
 def _misfit(value: object, kind: AttributeType | TupleType, path: str) -> TypeError:
-    return TypeError(f"{_at(path)}expected {kind}, found {type(value).__name__} ({value!r})")
+    hint = f"; declare `{kind} | None` if it may be missing" if value is None else ""
+    return TypeError(f"{_at(path)}expected {kind}, found {type(value).__name__} ({shown(value)}){hint}")
 
 
 def _check_scalar(value: object, path: str) -> None:
@@ -270,11 +271,19 @@ def _conform_each(
     return tuple(done)
 
 
-def unknown_attribute(name: str, tuple_type: TupleType, where: Where) -> GraphError:
-    return GraphError(
-        f"unknown attribute {name}",
-        where=where,
-        expected=f"one of {', '.join(tuple_type.names)}",
-        found=name,
-        hint=did_you_mean(name, tuple_type.names),
-    )
+class UnknownAttribute(GraphError):
+    """An attribute that the tuples of a stream do not have."""
+
+    def __init__(self, attribute: str, tuple_type: TupleType, where: Where) -> None:
+        super().__init__(
+            f"unknown attribute {attribute}",
+            where=where,
+            expected=f"one of {', '.join(tuple_type.names)}",
+            found=attribute,
+            hint=did_you_mean(attribute, tuple_type.names),
+        )
+        self.attribute = attribute
+
+
+def unknown_attribute(name: str, tuple_type: TupleType, where: Where) -> UnknownAttribute:
+    return UnknownAttribute(name, tuple_type, where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.errors import GraphError, Where, described
+from thalweg.errors import GraphError, Where, described, shown
 from thalweg.ir.expr import Attr, Const, Expr, Record
 from thalweg.ir.expr import apply as apply_operation
 from thalweg.ir.folds import Fold, fold_name
@@ -103,7 +103,7 @@ class FoldTable:
             "aggregates can only be combined with numbers",
             where=self.where,
             expected="an aggregate, a float or a 64-bit int",
-            found=repr(value),
+            found=shown(value),
         )
 
     def _fold(self, of: FoldTerm) -> Attr:

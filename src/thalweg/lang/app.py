@@ -7,12 +7,12 @@ from functools import partial
 
 from thalweg.endpoints.files import exported
 from thalweg.endpoints.kafka import Kafka, through
-from thalweg.errors import GraphError, described
+from thalweg.errors import GraphError, described, shown
 from thalweg.ir import operators as ops
 from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import Decoding, SourceEndpoint
 from thalweg.ir.frozen_code import complete, send_code_of
-from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.graph import LogicalGraph, beside
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
 from thalweg.ir.types import TupleType, unknown_attribute
@@ -25,6 +25,7 @@ from thalweg.lang import per_tuple_operators as per_tuple
 from thalweg.lang import plan_hints as control
 from thalweg.lang import stream_ends as ends
 from thalweg.lang.check_endpoints import check_source
+from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.finish_graph import finished
 from thalweg.lang.free_names import FreeNames
 from thalweg.lang.operator_call import OperatorSite, word
@@ -48,7 +49,9 @@ class App:
         send_code_of(self.module)
         self._operators: list[Operator] = []
         self._by_name: dict[str, Operator] = {}
+        self._sinks: dict[str, Operator] = {}
         self._names = FreeNames()
+        self._sink_names = FreeNames()
         self._immediate: set[str] = set()  # feedback operators whose loop is run tuple by tuple
         self._calls: set[str] = set()  # the names of its composites
         self._call_names = FreeNames()
@@ -71,7 +74,7 @@ class App:
                 "a source needs a tuple type",
                 where=site.where,
                 expected="a subclass of tw.Tuple",
-                found=repr(tuple_type),
+                found=shown(tuple_type),
             )
         return self._source(site, endpoint, tuple_type.tuple_type, names(partition_by))
 
@@ -143,7 +146,7 @@ class App:
     @checked
     def graph(self) -> LogicalGraph:
         """The finished graph: every stream must have a consumer."""
-        return self._finished(tuple(self._operators))
+        return self._finished(self._distinct())
 
     def _finished(self, operators: tuple[Operator, ...], *, open_ends: bool = False) -> LogicalGraph:
         self._scope.check(self.module)
@@ -158,7 +161,19 @@ class App:
 
     def _add(self, operator: Operator) -> None:
         self._operators.append(operator)
-        self._by_name[operator.name] = operator
+        (self._sinks if isinstance(operator, ops.Sink) else self._by_name)[operator.name] = operator
+
+    def _distinct(self) -> tuple[Operator, ...]:
+        """All operators. Here, a sink that is called like another operator gets a name of its own."""
+        taken = {**self._by_name}
+        for sink in self._sinks.values():
+            name = beside(sink.name) if sink.name in self._by_name else sink.name
+            if name in taken:
+                found = f"the first is at {taken[name].where}"
+                raise GraphError(f"two operators are called {name}", where=sink.where, found=found)
+            taken[name] = sink
+        renamed = {sink.name: name for name, sink in taken.items() if isinstance(sink, ops.Sink)}
+        return tuple(replace(o, name=renamed[o.name]) if isinstance(o, ops.Sink) else o for o in self._operators)
 
     def _stream(self, ref: StreamRef, tuple_type: TupleType) -> Stream:
         return Stream(self, ref, tuple_type)
@@ -272,4 +287,5 @@ class Stream:
     def _check_attributes(self, attributes: tuple[str, ...], site: OperatorSite) -> None:
         for attribute in attributes:
             if self.tuple_type.get(attribute) is None:
-                raise unknown_attribute(attribute, self.tuple_type, site.where)
+                with naming_the_dropper(self):
+                    raise unknown_attribute(attribute, self.tuple_type, site.where)

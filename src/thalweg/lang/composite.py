@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.arguments import bound_arguments, checked
 from thalweg.ir.user_calls import CompositeCall, call_place, current_call, prefixed, user_frame
 from thalweg.lang.app import App, Stream
@@ -38,7 +38,7 @@ class Composite(Generic[P, R]):
     def __init__(self, function: Callable[P, R], name: str | None = None) -> None:
         if not callable(function):
             raise GraphError(
-                "not a composite", where=call_place(user_frame()), expected="a function", found=repr(function)
+                "not a composite", where=call_place(user_frame()), expected="a function", found=shown(function)
             )
         functools.update_wrapper(self, function)
         self._function, self._name = function, name
@@ -65,7 +65,7 @@ class Composite(Generic[P, R]):
                 f"the composite {self.__name__} does not return streams",
                 where=where,
                 expected="a stream, a tuple or a dict of streams, or None",
-                found=repr(result),
+                found=shown(result),
             )
         return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, shown
 from thalweg.ir.arguments import CHECKED_INSIDE, checked
 from thalweg.ir.declarations import ALL, Declaration
 from thalweg.ir.facts import EFFECTS, STATELESS, UNKNOWN
@@ -47,7 +47,7 @@ def declare(
 def _names(given: str | Iterable[str], word: str, where: Where) -> tuple[str, ...]:
     found: tuple[Any, ...] = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if not all(isinstance(name, str) and name for name in found):
-        raise GraphError(f"tw.declare: bad {word}", where=where, expected="names of attributes", found=repr(given))
+        raise GraphError(f"tw.declare: bad {word}", where=where, expected="names of attributes", found=shown(given))
     return found
 
 
@@ -59,7 +59,7 @@ def _state(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...] |
             "tw.declare: bad state",
             where=where,
             expected=f"{STATELESS!r}, {UNKNOWN!r}, or a tuple of key attributes",
-            found=repr(given),
+            found=shown(given),
             hint=did_you_mean(given, (STATELESS, UNKNOWN)) or f"({given!r},), if it is an attribute",
         )
     return _names(given, "state", where)
@@ -78,7 +78,7 @@ def _bounds(given: Any, where: Where) -> tuple[int, int | None]:
             "tw.declare: bad selectivity",
             where=where,
             expected="a number, or (least, most), where most may be None; a list has one entry for each output port",
-            found=repr(given),
+            found=shown(given),
         )
     return found
 
@@ -106,7 +106,7 @@ def _effects(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...]
                 "tw.declare: unknown effect",
                 where=where,
                 expected=f'"none", or some of {", ".join(EFFECTS)}',
-                found=repr(name),
+                found=shown(name),
                 hint=did_you_mean(name, EFFECTS),
             )
     return found

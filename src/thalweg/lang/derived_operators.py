@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.errors import GraphError, described
+from thalweg.errors import GraphError, described, shown
 from thalweg.ir.arguments import CHECKED_INSIDE, Count, Rule, checked
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
@@ -160,7 +160,7 @@ def windowed_join(
                 "join: bad band",
                 where=site.where,
                 expected="(attribute, distance) or (attribute, the other side's attribute, distance)",
-                found=repr(band),
+                found=shown(band),
             )
         left, *right, distance = band
         chosen = Band(str(left), str(right[0]) if right else str(left), distance)
@@ -236,7 +236,7 @@ def lookup(
         try:
             own = b"".join([canonical(conform(getattr(row, n), right.kind(n))) for n in key])
         except (TypeError, ValueError, OverflowError) as error:
-            raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=repr(row)) from None
+            raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=shown(row)) from None
         rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
     logic = Lookup()
     logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)

@@ -143,7 +143,7 @@ def to_dataframe(
 def graph_of(stream: Stream) -> LogicalGraph:
     """The part of the application that makes this stream, with one sink after it."""
     where = call_place(user_frame())
-    operators = {o.name: o for o in stream.app._operators}
+    operators = {o.name: o for o in stream.app._distinct()}
     feeds = {o.endpoint.feeds: o for o in operators.values() if isinstance(o, Sink) and o.endpoint.feeds is not None}
     needed: set[str] = set()
     waiting = [stream.ref.operator]

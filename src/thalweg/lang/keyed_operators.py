@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.errors import GraphError, described, did_you_mean
+from thalweg.errors import GraphError, described, did_you_mean, shown
 from thalweg.ir import operators as ops
 from thalweg.ir.arguments import CHECKED_INSIDE, Rule, checked
 from thalweg.ir.expr import Attr, Record
@@ -15,6 +15,7 @@ from thalweg.ir.types import TupleType
 from thalweg.ir.windows import Window
 from thalweg.lang import derived_operators as library
 from thalweg.lang.aggregates import FoldTable, aggregate_logic, check_window, has_kernel
+from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite
 from thalweg.lang.tuples import check_names
 from thalweg.lang.window import Distance, names
@@ -46,7 +47,8 @@ def aggregate(
     over = site.window(self, window)
     time_type = self.tuple_type.get(over.on) if isinstance(over, TimeWindow) else None
     table = FoldTable(self.tuple_type, site.where, time_type, site.freezer)
-    record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in taken.items()))
+    with naming_the_dropper(self):
+        record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in taken.items()))
     output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
     folds = tuple(table.folds)
     if not has_kernel(over, folds):
@@ -83,7 +85,11 @@ def _fields(
         option = did_you_mean(field, ("window", "on_error", "name"))
         if option and not isinstance(more[field], AggregateExpr):
             raise GraphError(
-                "not an aggregate", where=site.where, expected="agg.…", found=f"{field}={more[field]!r}", hint=option
+                "not an aggregate",
+                where=site.where,
+                expected="agg.…",
+                found=f"{field}={shown(more[field])}",
+                hint=option,
             )
     if not fields and not more:
         raise GraphError("an aggregate without fields", where=site.where, hint="total=agg.sum('volume')")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir import operators as ops
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
@@ -14,6 +15,7 @@ from thalweg.ir.state_pickles import check_initial_state
 from thalweg.ir.types import DATETIME, TupleType
 from thalweg.ir.user_calls import call_place, prefixed, user_frame
 from thalweg.ir.windows import PUNCTUATION, Window
+from thalweg.lang.dropped_attributes import time_hint
 from thalweg.lang.outputs import declared_type
 from thalweg.lang.source_place import assigned_name
 from thalweg.lang.tuples import Tuple
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from thalweg.lang.app import App, Stream
 
 
+SINKS = ("sink", "export", "feed")
 _SEPARATORS = "#=[];,/\\"
 
 
@@ -36,7 +39,7 @@ def word(name: str, what: str, where: Where) -> str:
             f"bad {what} name",
             where=where,
             expected=f"a word without spaces, control characters or {' '.join(_SEPARATORS)}; dots only inside it",
-            found=repr(name),
+            found=shown(name),
             hint="plans and --fuse list names as words, and a checkpoint has a folder of this name",
         )
     return name
@@ -48,24 +51,30 @@ class OperatorSite:
     def __init__(self, app: App, kind: str, name: str | None) -> None:
         frame = user_frame()
         self.app, self.where = app, call_place(frame)
+        self.is_sink = kind in SINKS
         self.name = self._own(name) if name is not None else self._derived(kind, assigned_name(frame))
         self.freezer = Freezer(self.where, self.name)
 
     def _own(self, name: str) -> str:
-        taken = self.app._by_name
+        taken = self._taken
         name = prefixed(word(name, "operator", self.where))
         if name in taken:
             raise GraphError(
-                f"two operators are called {name}",
+                f"two {'sinks' if self.is_sink else 'operators'} are called {name}",
                 where=self.where,
                 found=f"the first is at {taken[name].where}",
-                hint="sinks are operators too; name= is optional",
+                hint="name= is optional",
             )
         return name
 
+    @property
+    def _taken(self) -> Mapping[str, Operator]:
+        """Sinks have names of their own: a sink may be called like the stream that it ends."""
+        return self.app._sinks if self.is_sink else self.app._by_name
+
     def _derived(self, kind: str, assigned: tuple[str, bool] | None) -> str:
         base = prefixed(kind if assigned is None else assigned[0] if assigned[1] else f"{assigned[0]}.{kind}")
-        return self.app._names.find(base, self.app._by_name)
+        return (self.app._sink_names if self.is_sink else self.app._names).find(base, self._taken)
 
     def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
         """The first output of a new operator. Marks bypass operators that emit at the positions of their input."""
@@ -94,7 +103,7 @@ class OperatorSite:
                 expected="a stream after .event_time(attribute), with that attribute"
                 + (f" ({stream.time})" if stream.time else ""),
                 found=str(stream.tuple_type),
-                hint=_time_hint(stream),
+                hint=time_hint(stream),
             )
         return stream.time
 
@@ -212,17 +221,6 @@ class OperatorSite:
             return made[0]
         results = made[0] if end is None else replace(made[0], time=end, at_ends=True)
         return results.with_late(made[1])
-
-
-def _time_hint(stream: Stream) -> str:
-    """How to give an event time to a stream that has none, or whose attribute is missing."""
-    if not stream.timed:
-        return '.event_time("attribute", lateness=…)'
-    if stream.time:
-        return f"keep {stream.time} in the map"
-    if stream.at_ends:
-        return "add end=agg.window_end() to the aggregate: the end of a window is the event time of its result"
-    return '.event_time("attribute") after the union: its streams have their event time in different attributes'
 
 
 def marks_operator(name: str, marks: tuple[StreamRef, ...], logic: Logic, where: Where) -> ops.Process:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, shown
 from thalweg.ir.expr import Apply, Expr, Record
 from thalweg.ir.operators import Function
 from thalweg.ir.types import FLOAT, INT, AttributeType, TupleType, accepts
@@ -13,7 +13,7 @@ from thalweg.lang.tuples import Tuple, check_names
 
 def declared_type(into: type[Tuple] | None, where: Where) -> TupleType:
     if not (isinstance(into, type) and issubclass(into, Tuple)):
-        raise GraphError("not a tuple type", where=where, expected="a subclass of tw.Tuple", found=repr(into))
+        raise GraphError("not a tuple type", where=where, expected="a subclass of tw.Tuple", found=shown(into))
     return into.tuple_type
 
 
@@ -23,6 +23,8 @@ def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) 
     if isinstance(read.expr, Record):
         check_names((name for name, _ in read.expr.fields), name, where)
         return TupleType(name, tuple((name, expr.type) for name, expr in read.expr.fields))
+    if read.expr is not None and read.expr.type.fields is not None:
+        return read.expr.type.fields
     if read.expr is not None:
         return TupleType(name, ())  # rejected by the caller, which reports the type that it found
     raise GraphError(
@@ -31,6 +33,24 @@ def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) 
         expected="a declared tuple type",
         hint="stream.map(function, Out), where Out is a subclass of tw.Tuple",
     )
+
+
+def returned_tuple(read: Function, output: TupleType, where: Where) -> Function:
+    """A function that returns an attribute, which must be a tuple of the output type."""
+    assert isinstance(read.expr, Expr)
+    kind = read.expr.type
+    if kind.fields is None:
+        raise GraphError(
+            "a map must return a tuple",
+            where=where,
+            expected="a dict of attributes, or an attribute that is a tuple",
+            found=f"a single {kind}",
+            hint="a .filter() removes missing values" if kind.required.fields is not None else None,
+        )
+    if not kind.fields.same_attributes(output):
+        found = str(kind.fields)
+        raise GraphError("the map returns a different tuple type", where=where, expected=str(output), found=found)
+    return replace(read, expr=None, opaque_because="it returns an attribute that is a tuple")
 
 
 def in_declared_order(read: Function, output: TupleType, where: Where) -> Function:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.secret import Secret
 
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -50,12 +50,12 @@ def converted(value: Any, kind: type, what: str, where: Where | None) -> Any:
         return value
     if not isinstance(value, str):
         raise GraphError(
-            f"{what}: wrong type", where=where, expected=kind.__name__, found=f"{type(value).__name__} ({value!r})"
+            f"{what}: wrong type", where=where, expected=kind.__name__, found=f"{type(value).__name__} ({shown(value)})"
         )
     try:
         return TYPES[kind](value)
     except ValueError as error:
-        raise GraphError(f"{what}: {error}", where=where, expected=kind.__name__, found=repr(value)) from None
+        raise GraphError(f"{what}: {error}", where=where, expected=kind.__name__, found=shown(value)) from None
 
 
 def _secret(value: Any, what: str, where: Where | None) -> Secret:

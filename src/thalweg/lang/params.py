@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
-from thalweg.errors import GraphError, Where, did_you_mean
+from thalweg.errors import GraphError, Where, did_you_mean, shown
 from thalweg.ir.arguments import Placeholder, checked
 from thalweg.ir.secret import Secret
 from thalweg.ir.user_calls import call_place, user_frame
@@ -131,7 +131,7 @@ def param(name: str, *, default: Any = NO_DEFAULT, type: Any = None, help: str =
     frame = user_frame()
     where = call_place(frame)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise GraphError("bad parameter name", where=where, expected="letters, digits and _", found=repr(name))
+        raise GraphError("bad parameter name", where=where, expected="letters, digits and _", found=shown(name))
     scope, module = current_scope(), frame.f_globals.get("__name__", "")
     kind = _kind(name, default, type, where) if not secret else Secret
     first = scope.declared.get((module, name))

@@ -6,12 +6,13 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thalweg.errors import GraphError
+from thalweg.errors import GraphError, shown
 from thalweg.ir import operators as ops
-from thalweg.ir.arguments import Positive, RowFunction, checked
+from thalweg.ir.arguments import Count, Positive, RowFunction, checked
 from thalweg.ir.operators import MARK, Policy, StreamRef
 from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
+from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite, longest
 from thalweg.lang.read_function import read_function
 from thalweg.library.window_arguments import Duration
@@ -56,7 +57,7 @@ def event_time(
     *,
     lateness: Duration = 0,
     step: Duration | None = None,
-    idle: int | None = IDLE_EPOCHS,
+    idle: Count | None = IDLE_EPOCHS,
     name: str | None = None,
 ) -> Stream:
     """Use an attribute (a datetime, or an int in any unit) as the event time of the stream; tuples may arrive up to
@@ -79,15 +80,8 @@ def event_time(
                 f"event_time: bad {label}",
                 where=site.where,
                 expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
-                found=repr(value),
+                found=shown(value),
             )
-    if idle is not None and (type(idle) is not int or idle < 1):
-        raise GraphError(
-            "event_time: bad idle",
-            where=site.where,
-            expected="a number of epochs, 1 or more, or None",
-            found=repr(idle),
-        )
     for given in (lateness or None, step):
         if given is not None:
             site.check_unit(self, attribute, isinstance(given, dt.timedelta))
@@ -115,7 +109,8 @@ def punctor(
 ) -> Stream:
     """The stream with a punctuation after (or before) each tuple for which the predicate is true."""
     site = OperatorSite(self.app, "punctor", name)
-    read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
+    with naming_the_dropper(self):
+        read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
     policy, letters = site.policy(on_error)
     operator = ops.Punctor(
         name=site.name,

@@ -14,8 +14,9 @@ from thalweg.ir.arguments import CHECKED_INSIDE, Count, RowFunction, Rule, check
 from thalweg.ir.expr import Record
 from thalweg.ir.operators import Function, Policy, StreamRef
 from thalweg.ir.types import INT
+from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite
-from thalweg.lang.outputs import declared_type, in_declared_order, map_type
+from thalweg.lang.outputs import declared_type, in_declared_order, map_type, returned_tuple
 from thalweg.lang.read_function import read_function
 from thalweg.lang.tuples import Tuple
 
@@ -37,17 +38,13 @@ def map(
     """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
     site = OperatorSite(self.app, "map", name)
     policy, letters = site.policy(on_error)
-    read = read_function(function, self.tuple_type, site.where, site.freezer)
+    with naming_the_dropper(self):
+        read = read_function(function, self.tuple_type, site.where, site.freezer)
     output = map_type(read, into, site.name, site.where)
     if isinstance(read.expr, Record):
         read = in_declared_order(read, output, site.where)
     elif read.expr is not None:
-        raise GraphError(
-            "a map must return a tuple",
-            where=site.where,
-            expected="a dict of attributes",
-            found=f"a single {read.expr.type}",
-        )
+        read = returned_tuple(read, output, site.where)
     return site.stream(
         ops.Map(
             name=site.name,
@@ -66,7 +63,8 @@ def filter(self: Stream, predicate: RowFunction, *, on_error: Policy = "fail", n
     """The tuples for which the predicate is true."""
     site = OperatorSite(self.app, "filter", name)
     policy, letters = site.policy(on_error)
-    read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
+    with naming_the_dropper(self):
+        read = read_function(predicate, self.tuple_type, site.where, site.freezer, as_truth=True)
     return site.stream(
         ops.Filter(
             name=site.name,
@@ -139,7 +137,8 @@ def split(
     """Each tuple goes to the one of `ports` output streams whose number the function returns."""
     site = OperatorSite(self.app, "split", name)
     policy, letters = site.policy(on_error)
-    read = read_function(function, self.tuple_type, site.where, site.freezer)
+    with naming_the_dropper(self):
+        read = read_function(function, self.tuple_type, site.where, site.freezer)
     if read.expr is not None and (isinstance(read.expr, Record) or read.expr.type is not INT):
         raise GraphError(
             "split: the function must return a port",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.expr import Attr
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Function
@@ -25,7 +25,7 @@ def read_function(
     """The user's function with the values that it captures now, and its expression if it can be read. `as_truth`: only
     the truth of its result matters."""
     if not callable(function):
-        raise GraphError("not a function", where=where, expected="a function of one tuple", found=repr(function))
+        raise GraphError("not a function", where=where, expected="a function of one tuple", found=shown(function))
     function = (freezer or Freezer(where)).freeze(function)
     try:
         reader = FunctionReader(function, input_type, as_truth=as_truth, via=where.via)

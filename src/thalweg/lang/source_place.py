@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -15,16 +16,18 @@ Positions = tuple[int | None, int | None, int | None, int | None]
 def assigned_name(frame: FrameType) -> tuple[str, bool] | None:
     """The variable that the statement of the current call assigns, and whether the call is its complete value.
 
-    `vwap = trades.aggregate(…)` names the aggregate `vwap`; a call inside a longer chain is only a part of it.
+    `vwap = trades.aggregate(…)` names the aggregate `vwap`; a call inside a longer chain is only a part of it. Of
+    `y = (x := s.filter(…)).map(…)` the innermost name is taken for the filter.
     """
     span = _span(frame)
     if span is None:
         return None
+    found: tuple[str, bool] | None = None
     for name, value in _file_index(frame.f_code.co_filename).assigned.get(span[0], ()):
         if _inside(span, node_span(value)):
             # Only the end is compared: a method call over several lines is reported to start at its last line.
-            return name, (span[1], span[3]) == node_span(_without_hints(value))[1::2]
-    return None
+            found = name, (span[1], span[3]) == node_span(_without_hints(value))[1::2]
+    return found
 
 
 HINTS = frozenset(("parallel", "sequential", "fuse_with", "isolate", "unordered"))
@@ -93,17 +96,33 @@ class _FileIndex:
     functions: dict[tuple[str, int], ast.FunctionDef] = field(default_factory=dict)  # by name and first line
 
     def add(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                for line in _lines(node.value):
-                    self.assigned.setdefault(line, []).append((targets[0].id, node.value))
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            for name, value in _named(target, node.value):
+                for line in _lines(value):
+                    self.assigned.setdefault(line, []).append((name, value))
         elif isinstance(node, ast.Lambda):
             for line in _lines(node.body):
                 self.lambdas.setdefault(line, []).append(node)
         elif isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             self.functions.setdefault((node.name, first), node)
+
+
+def _named(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that an assignment gives, each with its value. A call that makes several streams, as in
+    `a, b = s.split(…)`, gets none of their names."""
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Attribute(attr=name), _:
+            yield name, value
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values))):
+            if len(targets) == len(values):
+                for one, its_value in zip(targets, values, strict=True):
+                    yield from _named(one, its_value)
+        case ((ast.Tuple(elts=[one]) | ast.List(elts=[one])), _):
+            yield from _named(one, value)
 
 
 def _lines(node: ast.expr) -> range:

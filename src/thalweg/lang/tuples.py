@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.arguments import checked
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.ir.user_calls import call_place, user_frame
@@ -85,7 +85,7 @@ def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
     for part in parts:
         if not (isinstance(part, type) and issubclass(part, Tuple) and part is not Tuple):
             raise GraphError(
-                "not a tuple type", where=call_place(frame), expected="subclasses of tw.Tuple", found=repr(part)
+                "not a tuple type", where=call_place(frame), expected="subclasses of tw.Tuple", found=shown(part)
             )
     if not parts or len(set(parts)) != len(parts):
         found = ", ".join(part.__name__ for part in parts) or "none"
@@ -93,7 +93,7 @@ def concat(name: str, *parts: type[Tuple]) -> type[Tuple]:
             "concat needs different tuple types", where=call_place(frame), expected="one type or more", found=found
         )
     if not name.isidentifier():
-        raise GraphError("concat: bad name", where=call_place(frame), expected="a Python identifier", found=repr(name))
+        raise GraphError("concat: bad name", where=call_place(frame), expected="a Python identifier", found=shown(name))
     try:
         # Its module is the caller's, so that a worker that can import the module finds the class there.
         return type(name, parts, {"__module__": frame.f_globals.get("__name__", "__main__")})

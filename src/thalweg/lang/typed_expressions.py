@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from thalweg.errors import redacted
+from thalweg.errors import redacted, shown
 from thalweg.ir.expr import Apply, Attr, Const, Expr, Record, apply, can_raise, reads, text
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType
 from thalweg.lang.captures import Opaque
@@ -162,7 +162,7 @@ def _as_type(value: Any, kind: AttributeType) -> list[Any]:
 def constant(value: object) -> Const:
     kind = _TYPES.get(type(value))
     if kind is None or (type(value) is int and not INT64_MIN <= value <= INT64_MAX):
-        raise Opaque(f"it uses {value!r}, which is not a 64-bit int, float, str or bool")
+        raise Opaque(f"it uses {shown(value)}, which is not a 64-bit int, float, str or bool")
     assert isinstance(value, int | float | str)
     if isinstance(value, str) and redacted(value) != value:
         raise Opaque("it uses a string that contains a secret")  # as a constant it would be in every plan

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import wraps
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from thalweg.errors import GraphError, described
+from thalweg.errors import GraphError, described, shown
 from thalweg.ir.arguments import CHECKED_INSIDE, Count, CountOrZero, checked
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
@@ -150,5 +150,5 @@ def _only_with(kind: str, option: str, value: object, **needed: object) -> None:
         raise GraphError(
             f"{kind} window: {option} has no meaning here",
             expected=f"{option}= only with {', '.join(f'{name}=' for name in needed)}",
-            found=f"{option}={value!r}",
+            found=f"{option}={shown(value)}",
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from thalweg.analysis.channel_safety import rules_of
-from thalweg.errors import PlanError, UsageError, did_you_mean
+from thalweg.errors import PlanError, UsageError, did_you_mean, shown
 from thalweg.ir.bucket_tables import Table
 from thalweg.ir.plan import DEFAULT_FRAME_ROWS
 from thalweg.ir.plan_options import OPEN, Degree, Fusion, PlanOptions
@@ -110,7 +110,7 @@ def _is_count(value: object) -> bool:
 
 
 def _invalid(name: str, expected: str, found: object) -> PlanError:
-    return PlanError(f"invalid {name}", expected=expected, found=repr(found))
+    return PlanError(f"invalid {name}", expected=expected, found=shown(found))
 
 
 def _is_plan(text: str) -> bool:

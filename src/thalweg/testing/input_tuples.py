@@ -14,7 +14,7 @@ from thalweg.endpoints.iterable import Items
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.storage.log import Epoch, InputLog
-from thalweg.errors import InputError, did_you_mean
+from thalweg.errors import InputError, did_you_mean, shown
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Operator, Sink, Source
 from thalweg.ir.types import TupleType
@@ -133,6 +133,6 @@ def _checked(source: Source, rows: Sequence[Any], before: int) -> list[tuple[Any
                 operator=source.name,
                 where=source.where,
                 expected=str(tuple_type),
-                found=repr(row),
+                found=shown(row),
             ) from None
     return found

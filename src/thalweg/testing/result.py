@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from operator import itemgetter
 from typing import Any
 
 from thalweg.errors import PlanError, did_you_mean
+from thalweg.ir.graph import beside
+from thalweg.ir.named_rows import NamedRow, row_class
 from thalweg.ir.types import TupleType
 from thalweg.lang.tuples import Tuple
 from thalweg.verify.compare import same_bits
@@ -16,14 +17,10 @@ from thalweg.verify.compare import same_bits
 _SHOWN = 5
 
 
-class Row(tuple[Any, ...]):
+class Row(NamedRow):
     """A tuple that a sink received. It equals a tuple of its values, a dict, or a tw.Tuple with the same attributes."""
 
     __slots__ = ()
-    tuple_type: TupleType  # set by `row_class`, which makes a class for each type
-
-    def __getattr__(self, name: str) -> Any:  # the attributes themselves are properties
-        raise AttributeError(f"{self.tuple_type} has no attribute {name!r}")
 
     def __eq__(self, other: object) -> bool:
         return tuple.__eq__(self, values_of(other, self.tuple_type)) is True
@@ -34,15 +31,6 @@ class Row(tuple[Any, ...]):
     def __hash__(self) -> int:
         return tuple.__hash__(self)
 
-    def __repr__(self) -> str:
-        return _text(self, self.tuple_type)
-
-
-def row_class(tuple_type: TupleType) -> type[Row]:
-    """A class with a property per attribute: an attribute may be named `count` or `index`, as methods of `tuple`."""
-    attributes = {name: property(itemgetter(index)) for index, name in enumerate(tuple_type.names)}
-    return type(tuple_type.name, (Row,), {"__slots__": (), "tuple_type": tuple_type, **attributes})
-
 
 def values_of(row: object, tuple_type: TupleType) -> tuple[Any, ...] | None:
     """The values in the order of the type; None if the row cannot be of this type."""
@@ -50,11 +38,6 @@ def values_of(row: object, tuple_type: TupleType) -> tuple[Any, ...] | None:
     if isinstance(named, Mapping):
         return tuple(named[n] for n in tuple_type.names) if named.keys() == set(tuple_type.names) else None
     return tuple(named) if isinstance(named, tuple) and len(named) == len(tuple_type.names) else None
-
-
-def _text(values: Iterable[object], tuple_type: TupleType) -> str:
-    inner = ", ".join(f"{name}={value!r}" for name, value in zip(tuple_type.names, values, strict=True))
-    return f"{tuple_type.name}({inner})"
 
 
 class Result(dict[str, list[Row]]):
@@ -65,13 +48,16 @@ class Result(dict[str, list[Row]]):
         self._counts = counts
 
     def __missing__(self, sink: str) -> list[Row]:
+        if beside(sink) in self:
+            return self[beside(sink)]
         raise PlanError(f"no sink {sink!r}", expected=", ".join(self) or "a sink", hint=did_you_mean(str(sink), self))
 
     def by_epoch(self, sink: str) -> list[list[Row]]:
         """The sink's tuples, a list for each epoch; the last list is for the end of the input."""
         if self._counts is None:
             raise PlanError("the reference's answer is not split by epoch", hint="use testing.run")
-        bounds = [0, *accumulate(counts[sink] for counts in self._counts)]
+        name = sink if sink in self else beside(sink)
+        bounds = [0, *accumulate(counts[name] for counts in self._counts)]
         return [self[sink][a:b] for a, b in pairwise(bounds)]
 
 
@@ -109,7 +95,7 @@ def _expected(row: object, found: Sequence[Row]) -> tuple[Any, ...]:
     if not isinstance(values, tuple):
         shape = str(tuple_type) if tuple_type else "a tuple, a dict or a tw.Tuple"
         raise AssertionError(f"not a valid expected tuple: {row!r}\n  the sink's tuples are {shape}")
-    return values if tuple_type is None else tuple.__new__(row_class(tuple_type), values)
+    return values if tuple_type is None else tuple.__new__(row_class(tuple_type, Row), values)
 
 
 def _first_difference(found: Sequence[tuple[Any, ...]], wanted: Sequence[tuple[Any, ...]]) -> int | None:

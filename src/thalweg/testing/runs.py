@@ -14,6 +14,7 @@ from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError
 from thalweg.explain import cut_invariance
 from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.named_rows import row_class
 from thalweg.ir.plan import Plan
 from thalweg.ir.plan_options import PlanOptions
 from thalweg.ir.text import print_plan
@@ -22,7 +23,7 @@ from thalweg.load import by_value, with_params
 from thalweg.optimize.request import PlanRequest
 from thalweg.planning.run_plan import closed, plan_run
 from thalweg.testing.input_tuples import FedGraph, Inputs, fed, flat
-from thalweg.testing.result import Result, row_class
+from thalweg.testing.result import Result, Row
 from thalweg.verify.check import compare, sample_plans
 from thalweg.verify.compare import first_difference, in_any_order
 from thalweg.verify.diagnose import first_divergence
@@ -115,7 +116,7 @@ def _run(plan: Plan, given: FedGraph, engine: str) -> Result:
                 prepared.checkpoint.log.append(epoch)
     reports: list[EpochReport] = []
     done = run_plan(plan, engine, options, reports.append)
-    answer = {sink: done.tuples(sink) for sink in done.collected}
+    answer = {sink: [tuple(row) for row in done.tuples(sink)] for sink in done.collected}
     return _result(plan.graph, answer, [report.tuples_out for report in reports])
 
 
@@ -128,7 +129,7 @@ def _labels(plan: Plan, engine: str) -> tuple[int, ...]:
 
 
 def _result(graph: LogicalGraph, answer: Answer, counts: list[dict[str, int]] | None = None) -> Result:
-    classes = {sink.name: row_class(graph.type_of(sink.inputs[0])) for sink in graph.sinks}
+    classes = {sink.name: row_class(graph.type_of(sink.inputs[0]), Row) for sink in graph.sinks}
     return Result({name: [classes[name](row) for row in rows] for name, rows in answer.items()}, counts)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import pyarrow as pa
 
@@ -22,7 +22,8 @@ from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.report import Lost, Tally
 from thalweg.errors import CheckpointError, PlanError, did_you_mean, warn
-from thalweg.ir.graph import LogicalGraph
+from thalweg.ir.graph import LogicalGraph, beside
+from thalweg.ir.named_rows import NamedRow, row_class
 from thalweg.ir.plan import Plan
 from thalweg.ir.types import TupleType
 from thalweg.ir.values import reviver
@@ -71,11 +72,14 @@ class RunResult:
     warnings: tuple[str, ...] = ()  # what Thalweg warned about, from the plan to the end of the run
     lost: Mapping[str, Lost] = field(default_factory=dict)  # by operator: tuples lost since the first start
 
-    def tuples(self, sink: str | None = None) -> list[tuple[Any, ...]]:
-        """The tuples of a collect sink, in order. The name is optional if there is only one."""
+    def tuples(self, sink: str | None = None) -> list[NamedRow]:
+        """The tuples of a collect sink, in order; `row.price` is a value by name. The name of the sink is optional if
+        there is only one."""
         names = list(self.collected)
         if sink is None and len(names) == 1:
             sink = names[0]
+        elif sink is not None and sink not in names and beside(sink) in names:
+            sink = beside(sink)
         if sink is None or sink not in self.collected:
             hint = did_you_mean(sink or "", names)
             raise PlanError(
@@ -83,9 +87,10 @@ class RunResult:
                 expected=", ".join(names) or "a collect sink",
                 hint=hint,
             )
+        made = row_class(self.types[sink], NamedRow)
         revivers = [reviver(kind) for _, kind in self.types[sink].attributes]
         return [
-            tuple(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])
+            made(revive(v) for revive, v in zip(revivers, row, strict=True)) for row in tuples_of(self.collected[sink])
         ]
 
 

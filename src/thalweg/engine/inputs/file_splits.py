@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.inputs.tolerant_files import count_tolerantly
 from thalweg.engine.storage.json_lines import count_json_rows, json_rows
 from thalweg.engine.storage.log import Chunk, Piece
-from thalweg.errors import InputError
+from thalweg.errors import InputError, Where
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 from thalweg.ir.types import AttributeType, TupleType
@@ -70,6 +71,21 @@ class Pending:
             stop = min(chunk.stop, chunk.start + limit)
             limit -= stop - chunk.start
             yield replace(chunk, stop=stop)
+
+
+_RELATIVE = "paths are relative to the folder in which the run is started"
+
+
+def _similar(missing: Path, where: Where) -> str | None:
+    """A path that exists and may be meant: beside the application, or with a similar name."""
+    beside = Path(where.file).absolute().parent
+    inside = missing.relative_to(Path.cwd()) if missing.is_relative_to(Path.cwd()) else None
+    if inside is not None and (beside / inside).exists():
+        return f"there is {beside / inside}: {_RELATIVE}"
+    above = next(folder for folder in missing.parents if folder.is_dir())
+    part = missing.relative_to(above).parts[0]
+    close = difflib.get_close_matches(part, sorted(os.listdir(above)) if os.access(above, os.R_OK) else [], n=1)
+    return f"did you mean `{above / close[0]}`?" if close else None
 
 
 class FileSplits:
@@ -127,7 +143,7 @@ class FileSplits:
                 operator=self.source.name,
                 where=self.source.where,
                 found=str(root),
-                hint="paths are relative to the folder in which the run is started",
+                hint=_similar(root, self.source.where) or _RELATIVE,
             )
         return [(str(p), s.st_size, s.st_mtime_ns) for p in found if (s := _stat(p)) is not None]
 

@@ -170,6 +170,11 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
             yield f"the state of {name} now has a different meaning", state, new.states[name], _ANEW
+    gone, added = ([n for n in a if n not in b] for a, b in ((old.states, new.states), (new.states, old.states)))
+    if gone and added:
+        same = next((n for n in added if new.states[n] == old.states[gone[0]]), added[0])
+        hint = f'if {gone[0]} is now called {same}, give it back its name: name="{gone[0]}"; or {_ANEW}'
+        yield "an operator with state is not in the application", gone[0], ", ".join(added), hint
     if old.stages is None and old.states.keys() != new.states.keys():
         yield "the operators with state changed", ", ".join(old.states), ", ".join(new.states), _ANEW
     if old.stages is not None and old.stages != new.stages:
