@@ -19,7 +19,7 @@ from thalweg.cli.commands.migrate import migrate
 from thalweg.cli.commands.run import run
 from thalweg.cli.options import degree_of
 from thalweg.engine.state.migrate import migrate as migrate_checkpoint
-from thalweg.errors import PlanError, ThalwegError, UsageError
+from thalweg.errors import GraphError, ThalwegError, UsageError
 from thalweg.explain import explain, explain_json
 from thalweg.ir.layout import layout
 from thalweg.ir.plan_options import PlanOptions
@@ -91,7 +91,7 @@ def test_mistakes(options: dict[str, Any], message: str) -> None:
 
 def test_a_mistyped_option_gets_a_suggestion() -> None:
     app = tw.App("app")
-    with pytest.raises(PlanError) as error:
+    with pytest.raises(GraphError) as error:
         tw.run(app, engine="local", degre=2)  # type: ignore[call-arg]
     assert error.value.hint == "did you mean `degree`?"
 
