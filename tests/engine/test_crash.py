@@ -55,11 +55,11 @@ def die_at_write(number: int, *, half: bool) -> None:
     """Patch this process to die before its write of that number, or when half of it is on the disk."""
     write_part, numbers = storage._write_part, count(1)
 
-    def dying(file: Path, data: bytes, *, durable: bool) -> Path:
+    def dying(file: Path, data: bytes, *, durable: bool, private: bool = True) -> Path:
         if next(numbers) < number:
-            return write_part(file, data, durable=durable)
+            return write_part(file, data, durable=durable, private=private)
         if half:
-            write_part(file, data[: len(data) // 2], durable=durable)
+            write_part(file, data[: len(data) // 2], durable=durable, private=private)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 

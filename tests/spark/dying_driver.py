@@ -76,11 +76,11 @@ def inside_sink(epoch: int) -> None:
     """The first sink has the epoch; of the second one's file half is on the disk."""
     write_part, last = storage._write_part, "kept"
 
-    def dying(file: Path, data: bytes, *, durable: bool) -> Path:
+    def dying(file: Path, data: bytes, *, durable: bool, private: bool = True) -> Path:
         if file.parent.name == last and file.name.startswith(f"epoch-{epoch:010d}"):
-            write_part(file, data[: len(data) // 2], durable=durable)
+            write_part(file, data[: len(data) // 2], durable=durable, private=private)
             die()
-        return write_part(file, data, durable=durable)
+        return write_part(file, data, durable=durable, private=private)
 
     patch(storage, "_write_part", dying)
 

@@ -1,4 +1,4 @@
-"""Read a bucket without the program that wrote it, for `thalweg state`.
+"""Read a bucket without the program that wrote it, and without running code from it, for `thalweg state`.
 
 A bucket is a JSON header and one blob per operator (`runtime.state`). A blob is an Arrow stream (a row per key) or a
 pickled list of keys, each with a separate pickle: (key values, rank, the object's attributes) (`runtime.records`).
@@ -6,9 +6,7 @@ pickled list of keys, each with a separate pickle: (key values, rank, the object
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import CheckpointError
+from thalweg.runtime.plain_pickles import plain_loads
 from thalweg.runtime.records import StoredEntry
 from thalweg.runtime.state import STATE_VERSION
 
@@ -53,7 +52,7 @@ class OperatorPart:
         """The keys of an operator written in Python; None if the part is not a list of keys."""
         if not self.data.startswith(_PICKLE):
             return None
-        match _Reader(io.BytesIO(self.data)).load():
+        match plain_loads(self.data):
             case list() as kept if all(isinstance(item, tuple) and len(item) == 3 for item in kept):
                 return [StoredEntry(*item) for item in kept]
         return None
@@ -71,8 +70,11 @@ class OperatorPart:
             for row in table.to_pylist():
                 yield KeyEntry(readable_key(row.pop("key"), kinds), row)
         for entry in self.records() or ():
-            values, _, attributes = _Reader(io.BytesIO(entry.data)).load()
-            yield KeyEntry(tuple(values), dict(attributes))
+            match plain_loads(entry.data):
+                case (tuple(values), _, dict(attributes)):
+                    yield KeyEntry(values, attributes)
+                case other:
+                    raise CheckpointError("the stored state of a key cannot be read", found=repr(other))
 
 
 def describe_bucket(data: bytes) -> list[OperatorPart]:
@@ -115,41 +117,3 @@ def _value(canonical: Any, kind: str) -> Any:
     if kind == "float" and isinstance(canonical, int):
         return struct.unpack("<d", struct.pack("<q", canonical))[0]
     return bool(canonical) if kind == "bool" else canonical
-
-
-class _Reader(pickle.Unpickler):
-    """Reads without the user's classes: an object of a class that cannot be found is shown by name and attributes."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return super().find_class(module, name)
-        except (ImportError, AttributeError):
-            return type(name, (_StandIn,), {"__module__": module})
-
-    def persistent_load(self, pid: Any) -> Any:
-        """Tuples are stored as (type, attribute names, pickled values), classes of applications by their name."""
-        type_name, names, values = pid
-        if isinstance(values, str):
-            return type(values, (_StandIn,), {})
-        found = _Reader(io.BytesIO(values)).load()
-        return _StandIn.made(str(type_name).partition("(")[0], dict(zip(names, found, strict=True)))
-
-
-class _StandIn:
-    """An object of a class that is not available."""
-
-    def __new__(cls, *arguments: Any, **options: Any) -> _StandIn:
-        return super().__new__(cls)
-
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
-
-    @staticmethod
-    def made(name: str, attributes: Mapping[str, Any]) -> _StandIn:
-        found: _StandIn = type(name, (_StandIn,), {})()
-        found.__dict__ = dict(attributes)
-        return found
-
-    def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items() if value != ())
-        return f"{type(self).__name__}({inner})"

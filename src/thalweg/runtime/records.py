@@ -16,6 +16,7 @@ from thalweg.ir.state_pickles import HINT, dumps, not_storable
 from thalweg.runtime.due_keys import DueKeys
 from thalweg.runtime.key_ranks import key_rank
 from thalweg.runtime.pickles import TypeTable, classes_of, loads
+from thalweg.runtime.plain_pickles import plain_loads
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +56,7 @@ def pack_entries(entries: Iterable[StoredEntry]) -> bytes:
 
 
 def unpack_entries(data: bytes | memoryview) -> list[StoredEntry]:
-    return [StoredEntry(*entry) for entry in pickle.loads(data)]
+    return [StoredEntry(*entry) for entry in plain_loads(data)]
 
 
 class ObjectTable:

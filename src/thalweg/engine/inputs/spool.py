@@ -22,7 +22,7 @@ from thalweg.engine.inputs.arrow_files import count_arrow_rows
 from thalweg.engine.inputs.file_splits import Pending
 from thalweg.engine.storage.error_documents import from_document, to_document
 from thalweg.engine.storage.log import Chunk, Epoch
-from thalweg.engine.storage.small_files import create_atomically, remove_leftovers, write_atomically
+from thalweg.engine.storage.small_files import create_atomically, private_folder, remove_leftovers, write_atomically
 from thalweg.errors import ThalwegError
 from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
@@ -65,7 +65,7 @@ class Spool:
     def open(self, *, again: bool = False) -> None:
         """Only for the process that owns the checkpoint: make the folder, remove partial files and an earlier failure;
         with `again`, for a source that can continue after its end, also that end."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self.folder)
         remove_leftovers(self.folder)
         self._delete(self.dropped())
         end = self.end()

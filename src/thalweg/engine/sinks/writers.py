@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, ClassVar, Protocol, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -45,6 +45,8 @@ class SinkWriter(Protocol):
 class FileSink:
     """One file per epoch, written atomically. An epoch that is run again leaves its unchanged file alone."""
 
+    private: ClassVar[bool] = False  # the output is the user's, whose umask decides about it
+
     def __init__(self, folder: Path, format: str, tuple_type: TupleType) -> None:
         self.folder, self.format, self.tuple_type = folder, format, tuple_type
         self.schema = pa.schema([self._field(name, kind) for name, kind in tuple_type.attributes])
@@ -70,7 +72,7 @@ class FileSink:
             )
         for path in ours:
             path.unlink()
-        write_atomically(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode(), named=True)
+        self._write(owner, json.dumps({"run": run, "type": self.tuple_type.shown}).encode())
         remove_leftovers(self.folder)
 
     def _file(self, epoch: int) -> Path:
@@ -81,13 +83,16 @@ class FileSink:
         if frame is not None:
             self._put(self._file(epoch), self._encode(frame))
         if final:
-            write_atomically(self.folder / _DONE, b"", named=True)
+            self._write(self.folder / _DONE, b"")
         return 0 if frame is None else len(frame)
 
     def _put(self, file: Path, data: bytes) -> None:
         """Write a file unless it has this content: readers identify files by their modification time, too."""
         if not (file.exists() and file.read_bytes() == data):
-            write_atomically(file, data, named=True)
+            self._write(file, data)
+
+    def _write(self, file: Path, data: bytes) -> None:
+        write_atomically(file, data, named=True, private=self.private)
 
     def show(self, epoch: int, out: TextIO) -> None:
         """Nothing is printed: the output is the files."""
@@ -130,6 +135,8 @@ class FileSink:
 
 class CollectSink(FileSink):
     """Keeps the tuples without loss: a file's types would lose digits of Decimals and time zones of datetimes."""
+
+    private = True  # in the checkpoint
 
     def _field(self, name: str, kind: AttributeType) -> pa.Field:
         return pa.field(name, pa.binary(), metadata=STORED) if kind.boxed else super()._field(name, kind)

@@ -48,6 +48,7 @@ def archiving(file: Path) -> Iterator[str]:
                 os.fsync(written.fileno())
             for older in file.parent.glob("*.jsa"):
                 older.unlink()
+            partial.chmod(0o600)
             partial.rename(file)
     finally:
         partial.unlink(missing_ok=True)

@@ -48,6 +48,9 @@ STATIC: Mapping[str, str] = {
     JAVA_OPTIONS: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 }
 
+# In local mode only this machine needs the driver's ports.
+LOOPBACK: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
 # Set for the session of a query.
 RUNTIME: Mapping[str, str] = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",  # a worker that crashes reports where
@@ -115,7 +118,12 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
     if is_local(master):
         # For modules next to the application. To other machines they are sent: ship_modules.py.
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
-    settings = {**STATIC, **conf, JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""), brief=brief)}
+    settings = {
+        **STATIC,
+        **(LOOPBACK if is_local(master) else {}),
+        **conf,
+        JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""), brief=brief),
+    }
     builder = SparkSession.builder.appName("thalweg").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

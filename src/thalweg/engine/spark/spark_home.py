@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyspark
 
+from thalweg.engine.storage.small_files import private_folder
+
 _PARTS = ("bin", "conf", "jars", "sbin")
 _CACHE = "XDG_CACHE_HOME"
 
@@ -47,7 +49,7 @@ def lean_folder() -> Path | None:
     if folder.exists():
         return folder
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        private_folder(cache)
         partial = Path(tempfile.mkdtemp(dir=cache))
     except OSError:  # then workers start as Spark starts them
         return None

@@ -21,6 +21,7 @@ from typing import TypeVar
 from pyspark import TaskContext
 
 from thalweg.engine.storage.error_documents import from_document, to_document
+from thalweg.engine.storage.small_files import private_folder
 from thalweg.errors import ThalwegError
 from thalweg.ir.pe_id import PeId
 from thalweg.runtime.pe_program import Program
@@ -76,8 +77,8 @@ class NoteFolder:
         assert context is not None
         note = Note(context.taskAttemptId(), program.id, tuple(program.operators), socket.gethostname())
         file = Path(self.folder) / f"{note.task}-{program.fingerprint}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        private_folder(file.parent)
+        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         try:
             os.write(descriptor, _WAITING + json.dumps(asdict(note)).encode())
             yield TaskNote(descriptor)

@@ -15,7 +15,7 @@ from pathlib import Path
 from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.log import Chunk, Epoch
-from thalweg.engine.storage.small_files import is_leftover
+from thalweg.engine.storage.small_files import is_leftover, private_folder
 
 _LINKED = ("spool", "results")
 # The engine's own part is in the seed; the rest is created again.
@@ -47,12 +47,12 @@ def _in_spool(chunk: Chunk, source: Checkpoint, target: Checkpoint) -> Chunk:
 
 def _carry(path: Path, to: Path, *, linked: bool) -> None:
     if path.is_dir():
-        to.mkdir(parents=True, exist_ok=True)
+        private_folder(to)
         for inner in sorted(path.iterdir()):
             if not is_leftover(inner):
                 _carry(inner, to / inner.name, linked=linked)
         return
-    to.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(to.parent)
     if linked:
         try:
             os.link(path, to)
@@ -60,6 +60,7 @@ def _carry(path: Path, to: Path, *, linked: bool) -> None:
             pass
         else:
             return
-    shutil.copy2(path, to)  # with its modification time, which is in the log
+    shutil.copy2(path, to)  # with its modification time, which is in the log, and its mode
+    to.chmod(0o600)
     with to.open("rb") as copied:
         os.fsync(copied.fileno())

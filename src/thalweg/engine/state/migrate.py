@@ -19,7 +19,7 @@ from thalweg.engine.state.stored_state import StoredState, stored_state
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import Manifest
 from thalweg.engine.storage.migration_marks import MIGRATED, MIGRATING, Move, begin, finish, read_move, refuse_moved
-from thalweg.engine.storage.small_files import is_leftover, remove_all, write_atomically
+from thalweg.engine.storage.small_files import is_leftover, private_folder, remove_all, write_atomically
 from thalweg.errors import CheckpointError, UsageError, did_you_mean
 from thalweg.ir.bucket_tables import plain_table, table_text
 from thalweg.ir.plan_options import OPEN, Degree
@@ -224,7 +224,7 @@ def agreed_times(state: StoredState, manifest: Manifest) -> dict[str, int]:
 
 @contextmanager
 def _locked(checkpoint: Checkpoint) -> Iterator[None]:
-    checkpoint.folder.mkdir(parents=True, exist_ok=True)
+    private_folder(checkpoint.folder)
     try:
         checkpoint.take_lock()
         yield

@@ -19,8 +19,16 @@ from thalweg.engine.storage.migration_marks import refuse_moved
 from thalweg.engine.storage.numbered_files import NumberedFiles
 from thalweg.engine.storage.report import EpochReport, Lost
 from thalweg.engine.storage.seed import Seed
-from thalweg.engine.storage.small_files import is_leftover, remove_leftovers, write_atomically, writing
+from thalweg.engine.storage.small_files import (
+    is_leftover,
+    open_private,
+    private_folder,
+    remove_leftovers,
+    write_atomically,
+    writing,
+)
 from thalweg.errors import CheckpointError, StorageError, ThalwegError
+from thalweg.runtime.plain_pickles import plain_loads
 
 __all__ = ["Checkpoint", "Cut", "EpochReport", "LocalState"]
 
@@ -57,7 +65,8 @@ class Checkpoint:
         if self.folder.is_file():
             raise CheckpointError("a checkpoint is a folder", found=f"a file: {self.folder}")
         with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, self.spark):
+                private_folder(folder)
             self.take_lock()
         manifest = self._fitting(wanted)
         if self.has_ended:  # nothing will be run
@@ -80,7 +89,8 @@ class Checkpoint:
         file = self.folder / "manifest.json"
         refuse_moved(self.folder)
         if not file.exists():
-            strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "lock" and not is_leftover(p))
+            ours = (self.spark.name, "lock")
+            strangers = sorted(p.name for p in self.folder.iterdir() if p.name not in ours and not is_leftover(p))
             if strangers:
                 raise CheckpointError(
                     f"{self.folder} is not a Thalweg checkpoint",
@@ -97,7 +107,7 @@ class Checkpoint:
         return updated
 
     def take_lock(self) -> None:
-        self._lock = (self.folder / "lock").open("w")
+        self._lock = open_private(self.folder / "lock")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -183,7 +193,10 @@ class LocalState:
         if not committed.exists():
             return None
         epoch = int(committed.read_text())
-        return epoch + 1, pickle.loads(self._snapshot(epoch).read_bytes())
+        found = plain_loads(self._snapshot(epoch).read_bytes())
+        if not isinstance(found, dict):
+            raise CheckpointError(f"the state in {self.folder} cannot be read", found=repr(found))
+        return epoch + 1, found
 
     def save(self, epoch: int, state: dict[tuple[int, int], dict[int, bytes]]) -> None:
         write_atomically(self._snapshot(epoch), pickle.dumps(state, protocol=5))

@@ -1,4 +1,5 @@
-"""Small files that are written atomically: complete or not at all."""
+"""Small files that are written atomically: complete or not at all. Only their owner can read them, unless they are the
+output of a sink, which the user's umask decides."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from thalweg.errors import StorageError
 
@@ -38,11 +40,19 @@ def writing(folder: Path) -> Iterator[None]:
         raise cannot_write(folder, error.strerror or str(error)) from error
 
 
-def write_atomically(file: Path, data: bytes, *, durable: bool = True, named: bool = False) -> None:
+def private_folder(folder: Path) -> None:
+    """Create a folder, with its parents, that only its owner can enter. Folders that exist are left as they are."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_atomically(
+    file: Path, data: bytes, *, durable: bool = True, named: bool = False, private: bool = True
+) -> None:
     """Write a temporary file next to it and rename that. `durable`: fsync the data; False if the file may be lost in a
     power failure. `named`: fsync the folder, too, which doubles the cost; required if other files are written or
-    deleted because this one exists."""
-    part = _write_part(file, data, durable=durable)
+    deleted because this one exists. `private`: only the owner can read it."""
+    part = _write_part(file, data, durable=durable, private=private)
     with writing(file.parent):
         part.replace(file)
         if named:
@@ -60,12 +70,12 @@ def create_atomically(file: Path, data: bytes) -> None:
         part.unlink()
 
 
-def _write_part(file: Path, data: bytes, *, durable: bool) -> Path:
+def _write_part(file: Path, data: bytes, *, durable: bool, private: bool = True) -> Path:
     part = file.with_name(f".{file.name}.{os.getpid()}{_PART}")
     with writing(file.parent):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(file.parent) if private else file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with part.open("wb") as out:
+            with open(part, "wb", opener=_private if private else None) as out:
                 out.write(data)
                 if durable:
                     out.flush()
@@ -74,6 +84,15 @@ def _write_part(file: Path, data: bytes, *, durable: bool) -> Path:
             part.unlink(missing_ok=True)  # an incomplete file would take up space on a full disk
             raise
     return part
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def open_private(file: Path) -> IO[str]:
+    """Open a text file for writing that only its owner can read."""
+    return open(file, "w", opener=_private)
 
 
 def _sync_names(folder: Path) -> None:

@@ -1,0 +1,127 @@
+"""Looking into a checkpoint runs no code from it, and only its owner can read what Thalweg writes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import thalweg as tw
+from thalweg.cli.main import cli
+from thalweg.engine.core.run import RunOptions
+from thalweg.engine.local.run import run_local
+from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint
+from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport, LocalState
+from thalweg.optimize.passes import make_plan
+from thalweg.runtime.records import StoredEntry, pack_entries
+from thalweg.runtime.state import pack_bucket
+
+
+class Row(tw.Tuple):
+    i: int
+    k: int
+
+
+class Held:
+    def __init__(self, row: Any) -> None:
+        self.row = row
+
+
+class Keeps(tw.Operator):
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+    def process(self, t: Any, port: int) -> None:
+        self.held.append(Held(t))
+        self.submit(t)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop(report: EpochReport) -> None:
+    if report.epoch == 1:
+        raise Stop
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    app = tw.App("private")
+    rows = app.source(tw.iterable([Row(i, i % 3) for i in range(40)]), Row, name="rows")
+    rows.custom(Keeps(), Row, by="k", name="keeps").sink(tw.files(tmp_path / "out", format="jsonl"), name="out")
+    rows.sink(tw.collect(), name="kept")
+    before = os.umask(0)
+    try:
+        with pytest.raises(Stop):
+            run_local(make_plan(app.graph(), degree=1), RunOptions(tmp_path / "state", max_tuples_per_epoch=10), stop)
+    finally:
+        os.umask(before)
+    return tmp_path / "state"
+
+
+class Evil:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.marker),)
+
+
+def look(checkpoint: Path) -> str:
+    done = CliRunner().invoke(cli, ["state", str(checkpoint), "--json"])
+    CliRunner().invoke(cli, ["state", str(checkpoint)])
+    CliRunner().invoke(cli, ["migrate", str(checkpoint), f"{checkpoint}-new", "--degree", "2"])
+    return done.output
+
+
+def test_the_marker_works(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Evil(tmp_path / "marker")))
+    assert (tmp_path / "marker").is_dir()
+
+
+def test_no_file_of_a_checkpoint_runs_code_when_it_is_looked_at(checkpoint: Path, tmp_path: Path) -> None:
+    evil = pickle.dumps(Evil(tmp_path / "marker"))
+    files = [file.relative_to(checkpoint) for file in checkpoint.rglob("*") if file.is_file()]
+    assert {file.parts[0] for file in files} >= {"local", "log", "spool", "results", "manifest.json", "progress"}
+    for number, file in enumerate(files):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(checkpoint, copy)
+        (copy / file).write_bytes(evil)
+        look(copy)
+        assert not (tmp_path / "marker").exists(), file
+
+
+def test_no_pickle_inside_the_state_runs_code(checkpoint: Path, tmp_path: Path) -> None:
+    """The snapshot, a bucket's list of keys, and the state of a key are pickles inside each other."""
+    evil = pickle.dumps(Evil(tmp_path / "marker"))
+    inner = pickle.dumps(((1,), (0,), {"held": Evil(tmp_path / "marker")}))
+    parts = [evil, pack_entries([StoredEntry(1, 1, evil)]), pack_entries([StoredEntry(1, 1, inner)])]
+    for part in parts:
+        state = LocalState(Checkpoint(checkpoint))
+        state.save(1, {(1, 0): {0: pack_bucket([("keeps", part)])}})
+        look(checkpoint)
+        assert not (tmp_path / "marker").exists()
+        shutil.rmtree(f"{checkpoint}-new", ignore_errors=True)
+    (entry,) = inspect_checkpoint(checkpoint).operator("keeps").entries()
+    assert repr(entry.values["held"]) == f"mkdir('{tmp_path / 'marker'}')"
+
+
+def test_objects_of_users_are_shown_by_name(checkpoint: Path) -> None:
+    entries = {entry.key: entry.values for entry in inspect_checkpoint(checkpoint).operator("keeps").entries()}
+    assert repr(entries[0,]["held"][0]) == "Held(row=Row(i=0, k=0))"
+
+
+def test_only_the_owner_can_read_a_checkpoint_whatever_the_umask(checkpoint: Path, tmp_path: Path) -> None:
+    made = [checkpoint, *checkpoint.rglob("*")]
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    outputs = list((tmp_path / "out").glob("epoch-*"))
+    assert outputs
+    assert all(path.stat().st_mode & 0o777 == 0o666 for path in outputs)  # a sink's files are the user's
