@@ -139,7 +139,10 @@ MISTAKES = {
         "misspelt.py:7)\n  found: AttributeError: 'Stream' object",
     ),
     "its hint": (("explain", "misspelt.py"), "hint: did you mean `map`?"),
-    "argument": (("explain", "wrongly.py"), "App: missing a required argument: 'name'  (wrongly.py:2)\n  expected: App("),
+    "argument": (
+        ("explain", "wrongly.py"),
+        "App: missing a required argument: 'name'  (wrongly.py:2)\n  expected: App(",
+    ),
     "checkpoint": (
         ("run", "bargains.py", "--engine", "local", "--checkpoint", "empty.py"),
         "checkpoint error: a checkpoint is a folder",
