@@ -92,7 +92,12 @@ def interrupted(tmp_path: Path, text: str, *arguments: str) -> subprocess.Comple
     """The command, with a Ctrl-C after its first line of output."""
     (tmp_path / "app.py").write_text(text)
     running = subprocess.Popen(
-        [*THALWEG, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*THALWEG, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"

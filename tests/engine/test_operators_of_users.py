@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +127,11 @@ def test_close_also_where_a_run_stops_or_fails(tmp_path: Path, degree: int) -> N
         assert said.count("close") == said.count("setup") >= 1
 
 
-FACTOR = 0  # as a parameter of the application would be: other code than `process` reads it
-
-
 class Configured(tw.Operator):
     """Another start may give it another resource."""
 
     def setup(self) -> int:
-        return FACTOR
+        return int(os.environ["FACTOR"])
 
     def process(self, t: Any, port: int) -> None:
         self.submit(Number(t.k, t.i * self.resource))
@@ -147,7 +145,7 @@ def test_every_start_sets_up_for_itself(monkeypatch: pytest.MonkeyPatch, by: str
     numbers.custom(Configured(), Number, by=by, name="code").sink(tw.collect(), name="out")
     plan = make_plan(app.graph())
     for factor in (1, 2):
-        monkeypatch.setattr(f"{__name__}.FACTOR", factor)
+        monkeypatch.setenv("FACTOR", str(factor))
         frame = LocalEngine(plan).run_epoch(cut_all(plan.graph, 3)[0])["out"]
         assert frame is not None
         assert to_list(frame.columns["i"]) == [0, factor, 2 * factor]
