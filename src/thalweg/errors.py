@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 import warnings
@@ -40,9 +41,21 @@ _hidden: set[str] = set()
 
 
 def hide(secret: str) -> None:
-    """Hide this text in all later errors of this process."""
-    if secret:
-        _hidden.add(secret)
+    """Hide this text in all later errors of this process, also as it is written in Python and in JSON."""
+    forms = {secret} - {""}
+    for _ in range(2):  # the text of a KeyError is a repr, possibly of a text that has a repr in it
+        forms |= {form for text in forms for form in _literals(text)}
+    _hidden.update(forms)
+
+
+def _literals(text: str) -> Iterator[str]:
+    """The text inside of quotes. Python escapes a single quote only if there is a double quote, too."""
+    for literal in (repr, ascii):
+        inside = literal(f'"{text}')[2:-1]
+        yield inside
+        yield inside.replace("\\'", "'")
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def redacted(text: str) -> str:
@@ -233,8 +246,8 @@ def kept_warnings() -> Iterator[list[str]]:
 
 
 def summary(error: BaseException) -> str:
-    """The class of an exception and its text, if it has one."""
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    """The class of an exception and its text, if it has one, without secrets."""
+    return redacted(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def described(value: object) -> str:

@@ -264,3 +264,81 @@ def contradicting(t: Any, state: list[int], submit: Callable[..., None]) -> None
 def test_none_next_to_a_state_that_is_changed_in_place_is_refused() -> None:
     with pytest.raises(GraphError, match="returns None to remove the state, but never a state"):
         graph_of(lambda app: rows(app).custom(contradicting, Row, by="k", state=[], name="it"))
+
+
+def implicit(t: Any, state: int, submit: Callable[..., None]) -> int | None:  # type: ignore[return]  # noqa: RET503
+    if t.k < 3:
+        return state + 1
+
+
+def bare(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    if t.k < 3:
+        return  # noqa: RET502
+    return state + 1
+
+
+def in_a_loop(t: Any, state: list[int], submit: Callable[..., None]) -> Any:  # noqa: RET503
+    for each in state:
+        if each == t.k:
+            return state
+
+
+def in_a_match(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    match t.k:
+        case 1:
+            return state
+        case k if k > 3:
+            return k
+
+
+def in_a_handler(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    try:
+        return state + t.k
+    except ValueError:
+        submit(t)
+
+
+def left_by_break(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    while True:
+        if t.k > state:
+            break
+        return state
+
+
+@pytest.mark.parametrize("function", [implicit, bare, in_a_loop, in_a_match, in_a_handler, left_by_break])
+def test_a_state_in_some_places_and_no_value_in_others_is_refused(function: Any) -> None:
+    with pytest.raises(GraphError, match="returns a state in some places and ends without a value in others") as error:
+        graph_of(lambda app: rows(app).custom(function, Row, by="k", state=0, name="it"))
+    assert error.value.expected == "`return state` to keep the state of the key, or `return None` to remove it"
+
+
+def every_end_returns(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    def helper() -> None:
+        return
+
+    helper()
+    with open("/dev/null"):
+        try:
+            while True:
+                for each in range(3):
+                    if each == t.k:
+                        break
+                match state:
+                    case 0:
+                        return 1
+                    case _:
+                        break
+        except ValueError:
+            raise KeyError from None
+        finally:
+            submit(t)
+    if t.k == 1:
+        return None
+    if t.k == 2:
+        return 2
+    else:  # noqa: RET505
+        assert False  # noqa: B011, PT015
+
+
+def test_a_function_that_returns_at_every_end_is_accepted() -> None:
+    graph_of(lambda app: rows(app).custom(every_end_returns, Row, by="k", state=0, name="it"))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import thalweg as tw
 from tests.small import contents, thalweg
 from thalweg.cli.find_app import load_app
 from thalweg.codegen.pe_module import compile_plan
-from thalweg.errors import GraphError, ThalwegError, TupleError
+from thalweg.errors import GraphError, ThalwegError, TupleError, summary
 from thalweg.explain import explain, explain_json
 from thalweg.ir.secret import Secret
 from thalweg.optimize.passes import make_plan
@@ -97,6 +99,32 @@ def test_a_secret_is_not_an_attribute(app: Path) -> None:
     assert WORD not in done.stdout + done.stderr
 
 
+class Pool(tw.Operator):
+    def __init__(self, options: object) -> None:
+        self.options = options
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+class Row(tw.Tuple):
+    x: int
+
+
+def test_a_secret_is_not_state() -> None:
+    """In an attribute of its own it follows the program. Inside other state it would be stored, which is refused."""
+    app = tw.App("pool")
+    rows = app.source(tw.iterable([Row(1)]), Row)
+    rows.custom(Pool(Secret("stable-horse")), Row, by="x").sink(tw.collect(), name="a")
+    rows.custom(Pool(Secret("stable-horse").reveal()), Row, by="x").sink(tw.collect(), name="b")
+    for options in ({"word": Secret("stable-horse")}, [Secret("stable-horse").reveal()]):
+        with pytest.raises(GraphError, match="cannot be stored: options cannot be pickled") as error:
+            rows.custom(Pool(options), Row, by="x")
+        assert error.value.found == (
+            "PicklingError: it has a secret; a secret in an attribute of its own is not stored"
+        )
+
+
 def test_its_file_must_be_there(app: Path) -> None:
     with pytest.raises(GraphError, match="parameter word: its file cannot be read: No such file"):
         load_app(str(app), {"word": "@nowhere.txt"})
@@ -129,3 +157,12 @@ def test_every_error_is_redacted() -> None:
     assert error.as_json()["message"] == "a ***"
     assert (error.expected, error.found, error.hint) == ("***", "***!", "no ***")
     assert "horse" not in str(ThalwegError("hidden-horse"))
+
+
+def test_it_is_hidden_as_a_literal_too() -> None:
+    word = "h'or\"se\\in-the-dürk"
+    Secret(word)
+    plain = f"a {word}"
+    nested = [repr(plain), ascii(plain), json.dumps(plain), json.dumps([plain], ensure_ascii=False), repr(repr(plain))]
+    for text in (plain, *nested, summary(KeyError(plain)), repr(word + word)):
+        assert "se" not in str(ThalwegError(text)), text

@@ -29,6 +29,9 @@ class Secret:
     def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
         return Secret, (self.__value,)
 
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self  # it cannot change; what is still the operator's own is not stored with the state
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and hmac.compare_digest(self.__value.encode(), other.__value.encode())
 
@@ -48,7 +51,15 @@ class _Revealed(str):
     def __reduce__(self) -> tuple[Callable[[str], str], tuple[str]]:
         return _revealed, (str(self),)
 
+    def __deepcopy__(self, memo: object) -> str:
+        return self
+
 
 def _revealed(value: str) -> str:
     hide(value)
     return _Revealed(value)
+
+
+def is_secret(value: object) -> bool:
+    """Whether this is a secret, or the text of one that was not changed."""
+    return isinstance(value, Secret | _Revealed)

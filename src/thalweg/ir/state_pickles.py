@@ -1,7 +1,7 @@
 """How state is pickled. Tuples inside it are stored by the name of their type: the classes of rows are generated at run
 time. A class that cannot be imported is stored by its name, too.
 
-Functions of the application are rejected: workers cannot import them, and state must not contain code.
+Functions of the application are rejected: workers cannot import them, and state must not contain code. So are secrets.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from thalweg.errors import GraphError, Where
 from thalweg.ir.frozen_code import is_found, is_imported
 from thalweg.ir.logic import Logic
+from thalweg.ir.secret import is_secret
 from thalweg.ir.types import TupleType
 
 CLASS = "class"
@@ -32,6 +33,8 @@ class _Pickler(pickle.Pickler):
             return None if is_found(obj) else (CLASS, (), obj.__qualname__)
         if isinstance(obj, types.FunctionType) and not is_imported(obj):
             raise pickle.PicklingError(f"{obj.__qualname__} is a function of the application")
+        if is_secret(obj):
+            raise pickle.PicklingError("it has a secret; a secret in an attribute of its own is not stored")
         tuple_type = getattr(type(obj), "tuple_type", None)
         if not isinstance(tuple_type, TupleType):
             return None

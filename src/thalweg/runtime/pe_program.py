@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from thalweg.errors import Where, summary
+from thalweg.errors import Where, redacted, summary
 from thalweg.ir.operators import Operator
 from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Route
@@ -62,8 +62,8 @@ class Failure:
 
     @staticmethod
     def of(error: Exception, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str) -> Failure:
-        message, told = summary(error), "".join(traceback.format_exception(error))
-        return Failure(order_key, rank, operator, where, message, row, raised_in(error), told)
+        message, told = summary(error), redacted("".join(traceback.format_exception(error)))
+        return Failure(order_key, rank, operator, where, message, redacted(row), raised_in(error), told)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from thalweg.errors import CheckpointError, StateError
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, acts_on_marks, fresh
 from thalweg.ir.operators import Process
+from thalweg.ir.secret import is_secret
 from thalweg.ir.state_pickles import HINT, dumps, not_storable
 from thalweg.runtime.due_keys import DueKeys
 from thalweg.runtime.key_ranks import key_rank
@@ -126,6 +127,9 @@ class ObjectTable:
         for key, version, blob in unpack_entries(data):
             values, rank, attributes = loads(blob, self.types, self._classes)
             logic = self._fresh()
+            attributes = {
+                name: value for name, value in attributes.items() if not is_secret(value)
+            }  # of older versions
             logic.__dict__.update(self._fitting(attributes, version))
             record = self.buckets.setdefault(bucket, {})[key] = KeyRecord(key, logic, values, rank, bucket)
             if self.due is not None:

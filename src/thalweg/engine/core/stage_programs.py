@@ -10,7 +10,7 @@ import numpy as np
 from thalweg.engine.inputs.beacon_reader import BeaconError
 from thalweg.engine.inputs.readers import InputReader, read_piece
 from thalweg.engine.storage.log import Piece
-from thalweg.errors import TupleError, redacted
+from thalweg.errors import TupleError
 from thalweg.ir.operators import Feedback, Source
 from thalweg.runtime.frame import Frame, decode, encode
 from thalweg.runtime.merge_frames import merge
@@ -144,5 +144,5 @@ def first_failure(failures: Sequence[Failure]) -> TupleError | None:
         return None
     first = min(failures)
     error = TupleError(first.message, operator=first.operator, where=first.where, at=first.at, found=first.row)
-    error.add_note(redacted(f"where it was raised:\n{first.traceback}"))
+    error.add_note(f"where it was raised:\n{first.traceback}")
     return error

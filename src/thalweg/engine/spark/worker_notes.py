@@ -21,7 +21,7 @@ from typing import TypeVar
 from pyspark import TaskContext
 
 from thalweg.engine.storage.error_documents import from_document, to_document
-from thalweg.engine.storage.small_files import private_folder
+from thalweg.engine.storage.small_files import private_folder, write_atomically
 from thalweg.errors import ThalwegError
 from thalweg.ir.pe_id import PeId
 from thalweg.runtime.pe_program import Program
@@ -88,9 +88,8 @@ class NoteFolder:
 
     def keep_error(self, error: ThalwegError) -> None:
         """Store an error that does not stop the run."""
-        folder = Path(self.folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"error-{error.operator}.json").write_text(json.dumps(to_document(error)))
+        document = json.dumps(to_document(error)).encode()
+        write_atomically(Path(self.folder) / f"error-{error.operator}.json", document, durable=False)
 
     def errors(self) -> list[ThalwegError]:
         """The errors that did not stop the run."""
