@@ -173,4 +173,9 @@ def exposed(addresses: Iterable[str]) -> list[str]:
 
 
 def readable_by_others(folder: Path) -> list[Path]:
-    return [path for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+    """What is in the folder and not private. Nobody else sees what is in a private folder."""
+    found: list[Path] = []
+    for path in folder.iterdir():
+        if path.stat().st_mode & 0o077:
+            found += [path, *(readable_by_others(path) if path.is_dir() else ())]
+    return found

@@ -23,6 +23,7 @@ def test_it_replaces_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert not file.exists()
     assert [f.name for f in tmp_path.iterdir()] == ["classes-2.jsa"]
     assert file.read_text() == "classes"
+    assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("half", [False, True])

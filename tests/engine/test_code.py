@@ -92,6 +92,7 @@ def test_native_code_stays(app: Path) -> None:
 def test_an_archive_is_named_by_its_content(app: Path, tmp_path: Path) -> None:
     code = code_of(load_app(str(app)).graph())
     first = pack(code, tmp_path / "code", "application")
+    assert (first.stat().st_mode | first.parent.stat().st_mode) & 0o077 == 0
     data = first.read_bytes()
     assert pack(code, tmp_path / "code", "application") == first
     assert first.read_bytes() == data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import pytest
 import thalweg as tw
 from tests.small import Stop
 from tests.tcp import Script, Server, break_off, free_port, hear, numbers, reset, say, say_and_stay
+from tests.traces import exposed, listening
 from tests.waiting import wait_for
 from thalweg.endpoints.tcp_writer import TcpSink
 from thalweg.engine.core.run import RunOptions, RunResult
@@ -201,9 +203,12 @@ def test_a_connection_that_breaks(tmp_path: Path) -> None:
 
 
 def test_listening() -> None:
+    """On the address that was named, and on no other."""
     port, results = free_port(), list[RunResult]()
     running = threading.Thread(target=lambda: results.append(run(reading(port, listen=True))))
     running.start()
+    wait_for(lambda: any(address.endswith(f":{port:04X}") for address in listening([os.getpid()])))
+    assert exposed(listening([os.getpid()])) == []
 
     def connected() -> bool:
         try:

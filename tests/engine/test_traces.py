@@ -52,6 +52,7 @@ def test_while_it_runs_and_when_it_has_ended(tmp_path: Path) -> None:
     app = guarded(tmp_path / "app")
     said, checkpoint = tmp_path / "said", app.parent / "state"
     (app.parent / "hold").touch()
+    checkpoint.mkdir()  # with the user's mode
     more = ("--checkpoint", "state", "--json", "--prometheus", "0", "--metrics", "metrics.jsonl")
     run = Run([*THALWEG, "run", app.name, *FIXED, *more], said, cwd=app.parent)
     try:
