@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.changed_code import CHANGES_CODE
 from tests.properties.interleaved import Interleaved
 from tests.properties.strategies import cut_all
 from tests.small import PER_EPOCH, Small, undisturbed
@@ -89,7 +90,7 @@ def answer(engine: LocalEngine, per_epoch: int = 1000) -> list[tuple[Any, ...]]:
 # What goes wrong
 
 
-@pytest.mark.filterwarnings("ignore:the map gains is not as it was")
+@CHANGES_CODE
 def test_a_tuple_that_kills_its_worker(tmp_path: Path) -> None:
     """By exiting and by a signal, one after the other on the same checkpoint. Then the run resumes."""
     small = Small.make(tmp_path / "small")

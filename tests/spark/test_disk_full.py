@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.changed_code import CHANGES_CODE
 from tests.engine.test_disk_full import fill, small_disk
 from tests.small import Small, undisturbed
 from thalweg.errors import StorageError
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), CHANGES_CODE]
 
 FILES = 2
 

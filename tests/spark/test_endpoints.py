@@ -20,6 +20,7 @@ import pytest
 from pyspark import cloudpickle
 
 import thalweg as tw
+from tests.changed_code import CHANGES_CODE
 from tests.small import THALWEG, Small, Stop, undisturbed
 from tests.spark import dying_driver
 from tests.spark.processes import Run
@@ -36,7 +37,7 @@ from thalweg.errors import InputError, OutputError, TupleError
 from thalweg.optimize.passes import make_plan
 from thalweg.verify.reference import Reference
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), CHANGES_CODE]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 HOST, ITEMS = "127.0.0.1", 60

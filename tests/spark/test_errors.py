@@ -13,12 +13,13 @@ import pytest
 from make_ticks import tick_table
 
 import thalweg as tw
+from tests.changed_code import CHANGES_CODE
 from tests.small import APP, PER_EPOCH, ROWS_PER_FILE, SYMBOLS, Small, thalweg, undisturbed
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import InputError, ResourceError, StateError, ThalwegError, TupleError
 from thalweg.verify.reference import Reference
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, CHANGES_CODE]
 
 # Fails for several tuples of the third epoch and of later ones, of both channels.
 FAILING_MAP = (
@@ -120,6 +121,7 @@ class Broken(tw.Operator):
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.filterwarnings("ignore:broken runs in one channel")  # it has a lock
 @pytest.mark.parametrize(
     ("fails_in", "kind", "message", "epochs"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.changed_code import CHANGES_CODE
 from tests.small import PER_EPOCH, Small, thalweg, undisturbed
 from tests.spark.processes import Run, session_members
 from thalweg.api import run_plan
@@ -15,7 +16,7 @@ from thalweg.engine.core.run import RunOptions
 from thalweg.errors import EngineError
 from thalweg.optimize.passes import make_plan
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, CHANGES_CODE]
 
 FUNCTION = 'gains = bargains.map(lambda q: {"symbol": q.symbol, "gain": (q.vwap - q.price) * q.volume})'
 POISONED = """

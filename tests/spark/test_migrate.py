@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.changed_code import CHANGES_CODE
 from tests.mixed import Mixed, results
 from tests.small import Stop, stop_after
 from tests.spark.test_commands import entries
@@ -18,7 +19,7 @@ from thalweg.engine.state.migrate import migrate
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.optimize.request import PlanRequest
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), CHANGES_CODE]
 
 
 def shown(found: Inspection) -> dict[str, list[str]]:

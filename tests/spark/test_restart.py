@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
+from tests.changed_code import CHANGES_CODE
 from tests.engine.test_restart import REFUSALS, STATELESS_CODE, tuples_by_sink
 from tests.small import HOLDING, PER_EPOCH, Small, Stop, contents, stop_after, undisturbed
 from tests.spark.processes import Run
@@ -25,7 +26,7 @@ from thalweg.errors import CheckpointError, InputError, ThalwegWarning, TupleErr
 from thalweg.optimize.passes import make_plan
 from thalweg.verify.reference import Reference
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, CHANGES_CODE]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
+from tests.changed_code import CHANGES_CODE
 from tests.test_docs import block
 from tests.waiting import PATIENCE_S, wait_for
 from thalweg import agg, window
@@ -29,7 +30,7 @@ from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import EngineError, InputError
 from thalweg.verify.reference import Reference
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, CHANGES_CODE]
 
 KAFKA_PACKAGE = package(Kafka.connector)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

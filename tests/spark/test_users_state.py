@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.changed_code import CHANGES_CODE
 from thalweg.api import run_plan
 from thalweg.cli.find_app import load_app
 from thalweg.engine.core.run import RunOptions
 from thalweg.optimize.passes import make_plan
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), CHANGES_CODE]
 
 APP = """
 from dataclasses import dataclass
