@@ -3,6 +3,7 @@ failing tuples leave the kernels."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +72,51 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_only_failing_tuples_leave_the_kernel(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_the_tuples_that_fail_alike_leaves_the_kernel(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path)
     app = tw.App("few")
     items = app.source(tw.files(tmp_path), Item, name="items")
     items.map(FUNCTIONS[name], Made, on_error="skip").sink(tw.none())
+    assert local_rows(app.graph(), monkeypatch) == [1]
+
+
+def test_only_failing_tuples_leave_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path)
+    app = tw.App("few")
+    items = app.source(tw.files(tmp_path), Item, name="items")
+    items.map(lambda t: {"k": t.k, "v": int(math.sqrt(t.x - 1))}, Made, on_error="skip").sink(tw.none())
     assert local_rows(app.graph(), monkeypatch) == [len(FAILING)]
+
+
+ERRORS = {  # tuples fail in several ways, and some of them in two operations
+    "the second operation is used twice": lambda t: {"k": int(t.s[1:].replace("3", "x")), "v": 1 // t.x + 1 // t.x},
+    "two divisors": lambda t: {"k": 1 // (t.k - 3), "v": 100 % t.x},
+    "a root": lambda t: {"k": int(math.sqrt(t.x - 1)), "v": 1 // (t.k - 3) + 1 // (t.k - 3)},
+    "in branches": lambda t: {"k": t.k, "v": 1 // t.x if t.k < 5 else 1 % t.x},
+    "both in a branch": lambda t: {"k": t.k, "v": int(1.5 / t.x) if t.k < 5 else t.k // t.x},
+    "with sums": lambda t: {"k": t.k + 1, "v": (t.k * 3 - 1) // t.x},
+    "a wide sum": lambda t: {"k": t.k * 2**62, "v": t.k // t.x},
+}
+
+
+@pytest.mark.parametrize("policy", ["skip", "dead_letter", "fail"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_first_error_is_reported(tmp_path: Path, name: str, policy: str) -> None:
+    write(tmp_path)
+    app = tw.App("errors")
+    items = app.source(tw.files(tmp_path), Item, name="items")
+    made = items.map(ERRORS[name], Made, on_error=policy)
+    made.sink(tw.none(), name="out")
+    if policy == "dead_letter":
+        made.dead_letters.sink(tw.none(), name="letters")
+    graph = app.graph()
+    epochs = cut_all(graph, 1000)
+    expected, found = run_reference(graph, epochs), run_local(make_plan(graph), epochs)
+    assert difference(expected, found) is None
+    if policy != "fail":
+        assert count_difference(graph, expected, found) is None
 
 
 def test_texts_that_cannot_be_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,12 @@ def _make(tuple_type: TupleType, names: tuple[str, ...]) -> type:
     return type(tuple_type.name, bases, members)
 
 
+def shows_attributes(tuple_type: TupleType) -> bool:
+    """Whether the text of a tuple is that of its attributes: the user's class has no text of its own."""
+    cls = tuple_type.python
+    return cls is None or getattr(cls.__repr__, "made_by_thalweg", False)
+
+
 def unpack(result: Any, tuple_type: TupleType) -> tuple[Any, ...]:
     """Convert the result of a user function (a dict, or an object with the attributes) to the declared types."""
     if isinstance(result, Mapping):

@@ -57,6 +57,8 @@ class Tuple:
     def __repr__(self) -> str:
         return f"{self.tuple_type.name}({', '.join(f'{n}={v!r}' for n, v in self._values().items())})"
 
+    __repr__.made_by_thalweg = True  # type: ignore[attr-defined]
+
 
 def _initializer(names: tuple[str, ...]) -> Any:
     """An `__init__` as if written by hand, because it must be fast: user functions make a tuple for every tuple."""

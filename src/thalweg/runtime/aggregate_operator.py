@@ -10,19 +10,20 @@ import numpy as np
 from thalweg.errors import summary
 from thalweg.ir.folds import fold_name
 from thalweg.ir.operators import Aggregate, rank_width
-from thalweg.ir.types import TupleType
+from thalweg.ir.types import STR, TupleType
 from thalweg.runtime import aggregate
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime.aggregate import KeyGroups
-from thalweg.runtime.columns import Array, Column, from_values, take
+from thalweg.runtime.columns import Array, Column, from_values, repeated, take
 from thalweg.runtime.failed_tuples import put_letters, record_failure
 from thalweg.runtime.frame import Frame, Sub
 from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.key_ranks import hash_of, key_rank
 from thalweg.runtime.keys import keys_of
 from thalweg.runtime.merge_frames import merge
-from thalweg.runtime.row_path import Columns, RowPath, VectorFunction, at_rows, some
+from thalweg.runtime.row_path import RowPath, at_rows, some
 from thalweg.runtime.turn import Turn
+from thalweg.runtime.vectorized import Columns, VectorFunction, Vectorized
 
 
 class AggregateOperators(RowPath):
@@ -80,12 +81,12 @@ class AggregateOperators(RowPath):
         if not len(emitted):
             return None
         in_order = {n: take(column, source) for n, column in folds.items()}
-        found = self._vector(fields, emitted.with_columns(in_order))
+        found = self._vector(operator.name, fields, emitted.with_columns(in_order))
         columns = found.result
         if len(found.rest):
-            emitting = at_rows(frame if at is None else frame.take(at), found.rest)
+            emitting = frame if at is None else frame.take(at)
             folded = {n: take(column, found.rest) for n, column in in_order.items()}
-            columns, kept = self._field_rows(turn, operator, emitting, folded)
+            columns, kept = self._field_rows(turn, operator, emitting, folded, found)
             if len(found.rows):
                 columns, kept = found.merged({n: found.result[n] for n in live}, columns, kept)
             emitted = at_rows(emitted, kept)
@@ -99,14 +100,15 @@ class AggregateOperators(RowPath):
         arguments: Callable[[Columns, int], list[Column | None]],
     ) -> tuple[Frame, list[Column | None]] | None:
         """The tuples whose arguments can be computed, and these arguments; None: all tuples take the row path."""
-        found = self._vector(arguments, frame)
+        found = self._vector(operator.name, arguments, frame)
         if not len(found.rest):
             return frame, found.result
         if not len(found.rows):
             return None
-        rest = frame.take(found.rest)
-        tuples = rows.rows(rest, self.program.input_types[operator.name][0])
-        values, kept = self._each(turn, operator.name, rest, tuples, lambda row: aggregate.arguments(operator, row))
+        tuples = rows.rows(frame.take(found.rest), self.program.input_types[operator.name][0])
+        values, kept = self._each(
+            turn, operator.name, frame, tuples, lambda row: aggregate.arguments(operator, row), found
+        )
         by_fold = {str(i): column for i, column in enumerate(found.result) if column is not None}
         of_rest = {i: from_values([v[int(i)] for v in values], operator.folds[int(i)].type) for i in by_fold}
         merged, at = found.merged(by_fold, of_rest, kept)
@@ -141,7 +143,8 @@ class AggregateOperators(RowPath):
         if failed and operator.on_error == "skip":
             turn.output.counts.skip(operator.name, len(failed))
         elif failed:
-            put_letters(turn, operator, _at_end(position, empty, failed), errors, ["the end"] * len(failed))
+            at = _at_end(position, empty, failed)
+            put_letters(turn, operator, at, from_values(errors, STR), repeated("the end", len(at)))
         if not values:
             return None
         columns = rows.columns_of(values, operator.outputs[0])
@@ -165,15 +168,16 @@ class AggregateOperators(RowPath):
         return some(frame.with_columns({}).take(at[np.array(emitted, np.int64)]).with_columns(columns).select(live))
 
     def _field_rows(
-        self, turn: Turn, operator: Aggregate, emitting: Frame, folds: Columns
+        self, turn: Turn, operator: Aggregate, emitting: Frame, folds: Columns, found: Vectorized
     ) -> tuple[dict[str, Column], Array]:
         """The output fields computed row by row, after their kernel fell back, and the rows that succeeded."""
         values, at = self._each(
             turn,
             operator.name,
             emitting,
-            rows.rows(emitting.with_columns(folds), _fold_type(operator)),
+            rows.rows(at_rows(emitting.with_columns({}), found.rest).with_columns(folds), _fold_type(operator)),
             lambda row: aggregate.row_fields(operator.fields.fields, {n: getattr(row, n) for n in folds}),
+            found,
         )
         return rows.columns_of(values, operator.outputs[0]), at
 

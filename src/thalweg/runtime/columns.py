@@ -79,6 +79,11 @@ def from_values(values: Sequence[Any], kind: AttributeType) -> Column:
     return objects(values) if kind.boxed else np.array(values, dtype=DTYPES[kind])
 
 
+def repeated(text: str, rows: int) -> Coded:
+    """The same string in every row."""
+    return Coded(np.zeros(rows, np.int32), pa.array([text], pa.string()))
+
+
 def objects(values: Sequence[Any]) -> Array:
     """Python values as a column. `np.array` would turn tuples of equal length into a matrix."""
     return np.fromiter(values, np.dtype(object), len(values))

@@ -6,35 +6,37 @@ another channel. Dead letters become columns together: one frame for each would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from thalweg.errors import summary
-from thalweg.ir.operators import DEAD_LETTER, Operator
-from thalweg.runtime.columns import Array
+from thalweg.ir.operators import Operator
+from thalweg.ir.types import STR
+from thalweg.runtime.columns import Array, Column, from_values, repeated, take, to_list
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.pe_program import Failure, Program
-from thalweg.runtime.row_functions import columns_of, rows
+from thalweg.runtime.shown_tuples import shown_tuples
 from thalweg.runtime.turn import Turn
+from thalweg.runtime.vectorized import Vectorized
 
 
 class FailedTuples:
-    """The tuples of one frame on which an operator failed."""
+    """The tuples of one frame on which an operator failed. `found`: what its kernel has left of the frame."""
 
-    def __init__(self, program: Program, turn: Turn, name: str, frame: Frame) -> None:
+    def __init__(self, program: Program, turn: Turn, name: str, frame: Frame, found: Vectorized | None = None) -> None:
         self.program, self.turn, self.frame = program, turn, frame
         self.operator = program.operators[name]
         self.stops = self.operator.on_error == "fail"
+        self._found = found or Vectorized(None, np.arange(0), np.arange(len(frame)))
         self._indices: list[int] = []
         self._errors: list[str] = []
 
     def add(self, index: int, error: Exception) -> bool:
-        """Apply the operator's policy to one of them; returns whether to continue."""
+        """Apply the operator's policy to one of the tuples that the kernel left; returns whether to continue."""
         self._indices.append(index)
         if self.stops:
-            (shown,) = self._shown(np.array([index]))
-            record_failure(self.program, self.turn, self.operator, self.frame.order_key(index), error, shown)
+            row = int(self._found.rest[index])
+            (shown,) = to_list(self._shown(np.array([row])))
+            record_failure(self.program, self.turn, self.operator, self.frame.order_key(row), error, shown)
         elif self.operator.on_error == "dead_letter":
             self._errors.append(summary(error))
         return not self.stops
@@ -43,23 +45,27 @@ class FailedTuples:
         """After the last tuple of the frame."""
         if self.stops or not self._indices:
             return
+        like = self._found.like
+        at = np.concatenate([self._found.rest[self._indices], *like.values()])
         if self.operator.on_error == "skip":
-            self.turn.output.counts.skip(self.operator.name, len(self._indices))
+            self.turn.output.counts.skip(self.operator.name, len(at))
             return
-        order = np.argsort(self._indices, kind="stable")
-        at = np.array(self._indices)[order]
-        errors = [self._errors[i] for i in order]
-        put_letters(self.turn, self.operator, self.frame.with_columns({}).take(at), errors, self._shown(at))
+        errors = list(self._errors)
+        for index, rows in like.items():
+            errors += [self._errors[self._indices.index(index)]] * len(rows)
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        error_column = take(from_values(errors, STR), order)
+        put_letters(self.turn, self.operator, self.frame.with_columns({}).take(at), error_column, self._shown(at))
 
-    def _shown(self, at: Array) -> list[str]:
-        tuple_type = self.program.input_types[self.operator.name][0]
-        return [repr(row) for row in rows(self.frame.take(at), tuple_type)]
+    def _shown(self, at: Array) -> Column:
+        return shown_tuples(self.frame.take(at), self.program.input_types[self.operator.name][0])
 
 
-def put_letters(turn: Turn, operator: Operator, at: Frame, errors: Sequence[str], shown: Sequence[str]) -> None:
+def put_letters(turn: Turn, operator: Operator, at: Frame, errors: Column, shown: Column) -> None:
     """Add dead letters, at these positions."""
-    letters = zip([operator.name] * len(errors), errors, shown, strict=True)
-    turn.put_letters(operator.name, at.with_columns(columns_of(letters, DEAD_LETTER)))
+    letters = {"operator": repeated(operator.name, len(at)), "error": errors, "tuple": shown}
+    turn.put_letters(operator.name, at.with_columns(letters))
 
 
 def record_failure(

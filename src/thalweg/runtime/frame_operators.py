@@ -28,10 +28,11 @@ from thalweg.runtime.logic_operator import Ports, ProcessRun
 from thalweg.runtime.merge_frames import merge
 from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
-from thalweg.runtime.row_path import Columns, VectorFunction, at_rows, some
+from thalweg.runtime.row_path import at_rows, some
 from thalweg.runtime.seeded_random import chances
 from thalweg.runtime.senders import sender
 from thalweg.runtime.turn import Turn
+from thalweg.runtime.vectorized import Columns, VectorFunction
 
 ChainKernel = Callable[[Columns, int, dict[str, int]], tuple[Array | None, Columns]]
 
@@ -81,14 +82,18 @@ class FrameOperators(AggregateOperators):
     ) -> Frame | None:
         if frame is None:
             return None
-        found = self._vector(predicate, frame)
+        found = self._vector(name, predicate, frame)
         kept = np.zeros(len(frame), np.bool_)
         if len(found.rows):
             kept[found.rows] = found.result
         if len(found.rest):
             function, given, rest = self._function(name), self.program.input_types[name][0], at_rows(frame, found.rest)
             truths, at = self._looped(
-                turn, name, rest, lambda failed, stops: loops.filter_rows(function, rest, given, failed, stops=stops)
+                turn,
+                name,
+                frame,
+                found,
+                lambda failed, stops: loops.filter_rows(function, rest, given, failed, stops=stops),
             )
             kept[found.rest[at]] = truths
         return some(frame.select(live).where(kept))
@@ -98,7 +103,7 @@ class FrameOperators(AggregateOperators):
     ) -> Frame | None:
         if frame is None:
             return None
-        found = self._vector(fields, frame)
+        found = self._vector(name, fields, frame)
         if not len(found.rest):
             return frame.with_columns({n: found.result[n] for n in live})
         operator = self.program.operators[name]
@@ -106,11 +111,15 @@ class FrameOperators(AggregateOperators):
         function, given, into = self._function(name), self.program.input_types[name][0], operator.outputs[0]
         rest = at_rows(frame, found.rest)
         mapped, at = self._looped(
-            turn, name, rest, lambda failed, stops: loops.map_rows(function, rest, given, into, failed, stops=stops)
+            turn,
+            name,
+            frame,
+            found,
+            lambda failed, stops: loops.map_rows(function, rest, given, into, failed, stops=stops),
         )
         if len(found.rows):
             mapped, at = found.merged({n: found.result[n] for n in live}, mapped, at)
-        return some(at_rows(frame, at).with_columns(mapped).select(live))
+        return some(at_rows(frame.with_columns({}), at).with_columns(mapped).select(live))
 
     def flat_map(self, turn: Turn, name: str, frame: Frame | None, live: Sequence[str]) -> Frame | None:
         if frame is None:
@@ -132,13 +141,12 @@ class FrameOperators(AggregateOperators):
     ) -> list[Frame | None]:
         if frame is None:
             return [None] * len(lives)
-        found = self._vector(ports, frame)
+        found = self._vector(name, ports, frame)
         numbers = np.full(len(frame), -1, np.int64)
         if len(found.rows):
             numbers[found.rows] = found.result
         if len(found.rest):
-            rest = at_rows(frame, found.rest)
-            given, at = self._rows(turn, name, rest, lambda port: _port(port, len(lives)))
+            given, at = self._rows(turn, name, frame, lambda port: _port(port, len(lives)), found)
             numbers[found.rest[at]] = given
         return [some(frame.select(live).where(numbers == port)) for port, live in enumerate(lives)]
 
@@ -183,7 +191,7 @@ class FrameOperators(AggregateOperators):
             columns = batches.apply(operator, frame, self.program.input_types[name][0])
         except Exception as error:  # only single rows show which tuple failed
             columns, at = self._batch_rows(turn, operator, frame, error)
-            frame = at_rows(frame, at)
+            frame = at_rows(frame.with_columns({}), at)
         return some(frame.with_columns({n: columns[n] for n in live}))
 
     def _batch_rows(
@@ -244,12 +252,12 @@ class FrameOperators(AggregateOperators):
         assert isinstance(operator, Punctor)
         if frame is None:
             return [None, None]
-        found = self._vector(predicate, frame)
+        found = self._vector(name, predicate, frame)
         mask = np.zeros(len(frame), np.bool_)
         if len(found.rows):
             mask[found.rows] = found.result
         if len(found.rest):
-            truths, at = self._rows(turn, name, at_rows(frame, found.rest), bool)
+            truths, at = self._rows(turn, name, frame, bool, found)
             mask[found.rest[at]] = truths
             passing = np.sort(np.concatenate([found.rows, found.rest[at]]))
             mask, frame = mask[passing], at_rows(frame, passing)

@@ -14,17 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
-from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values
+from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values, repeated
 
 _EXACT = 2**53  # above it an int may differ from its float
 
 
 class Fallback(Exception):
-    """This frame must take the row path; with a mask of rows, only those."""
+    """This frame must take the row path; with a mask of rows, only those. `alike`: on all of these rows Python fails,
+    with the same error."""
 
-    def __init__(self, rows: Array | None = None) -> None:
+    def __init__(self, rows: Array | None = None, *, alike: bool = False) -> None:
         super().__init__()
-        self.rows = rows
+        self.rows, self.alike = rows, alike
 
     def spread(self, at: Array, count: int) -> Fallback:
         """The same for a frame of `count` rows, of which the kernel received those at `at`."""
@@ -32,17 +33,17 @@ class Fallback(Exception):
             return self
         rows = np.zeros(count, np.bool_)
         rows[at] = self.rows
-        return Fallback(rows)
+        return Fallback(rows, alike=self.alike)
 
     def taken(self, at: Array) -> Fallback:
         """The same for a frame that has the rows at `at`."""
-        return Fallback(None if self.rows is None else self.rows.take(at))
+        return Fallback(None if self.rows is None else self.rows.take(at), alike=self.alike)
 
 
-def _unless(wrong: Any) -> None:
+def _unless(wrong: Any, *, alike: bool = False) -> None:
     """Fall back for the rows of a mask, if any; a plain truth applies to all rows."""
     if np.any(wrong):
-        raise Fallback(wrong if isinstance(wrong, np.ndarray) else None)
+        raise Fallback(wrong if isinstance(wrong, np.ndarray) else None, alike=alike)
 
 
 def _bounds(value: Any) -> tuple[int, int]:
@@ -176,8 +177,8 @@ def exact(a: Any) -> Any:
 
 
 def nonzero(b: Any) -> Any:
-    """Divisors: Python raises on zero."""
-    _unless(b == 0)
+    """Divisors: Python raises on zero, always with the same text."""
+    _unless(b == 0, alike=True)
     return b
 
 
@@ -198,7 +199,7 @@ def column(value: Any, rows: int, kind: AttributeType) -> Column:
     if isinstance(value, Coded | np.ndarray):
         return value
     if isinstance(value, str):
-        return Coded(np.zeros(rows, np.int32), pa.array([value], pa.string())) if rows else from_values([], kind)
+        return repeated(value, rows) if rows else from_values([], kind)
     return np.full(rows, value, DTYPES[kind])
 
 

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from thalweg.ir.expr import Apply, Const, Expr, Record, rule, text, walk
+from thalweg.ir.operators import Aggregate, Filter, Map, Operator, Punctor, Split
+from thalweg.ir.rules import CAN_RAISE
+from thalweg.ir.types import INT
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
-from thalweg.runtime.columns import Array, Column, concat, take
+from thalweg.runtime.columns import Array
 from thalweg.runtime.failed_tuples import FailedTuples
 from thalweg.runtime.frame import Frame, join_frames
-from thalweg.runtime.kernels import Fallback
 from thalweg.runtime.pe_program import Program
 from thalweg.runtime.resources import Resources
 from thalweg.runtime.turn import Turn
-
-Columns = Mapping[str, Column]
-VectorFunction = Callable[[Columns, int], Any]
-
-
-_ATTEMPTS = 3  # of a kernel: each operation in it may fall back for other rows
-
-
-@dataclass(frozen=True, slots=True)
-class Vectorized:
-    """The result of a kernel for some rows of a frame, and the rest, which must take the row path."""
-
-    result: Any
-    rows: Array
-    rest: Array
-
-    def merged(self, columns: Columns, of_rest: Columns, kept: Array) -> tuple[dict[str, Column], Array]:
-        """The kernel's columns with those of the rest, of which the rows `kept` have results, and all their rows."""
-        at = np.concatenate([self.rows, self.rest[kept]])
-        if not len(kept):
-            return dict(columns), at
-        order = np.argsort(at, kind="stable")
-        return {n: take(concat([columns[n], of_rest[n]]), order) for n in columns}, at[order]
+from thalweg.runtime.vectorized import VectorFunction, Vectorized, vectorized
 
 
 class RowPath:
@@ -48,23 +28,21 @@ class RowPath:
 
     def __init__(self, program: Program, resources: Resources) -> None:
         self.program, self.resources = program, resources
+        self._single_errors: dict[str, bool] = {}
 
-    def _vector(self, function: VectorFunction | None, frame: Frame) -> Vectorized:
+    def _vector(self, name: str, function: VectorFunction | None, frame: Frame) -> Vectorized:
         """The kernel's result for the rows that it can process."""
-        at = np.arange(len(frame))
-        nothing, part = Vectorized(None, at[:0], at), frame
-        if function is None:
-            return nothing
-        for _ in range(_ATTEMPTS):
-            try:
-                result = function(part.columns, len(part))
-                return Vectorized(result, at, at[:0] if part is frame else np.delete(np.arange(len(frame)), at))
-            except Fallback as fallback:
-                if fallback.rows is None or len(part) < 2 * np.count_nonzero(fallback.rows):
-                    break
-                at = at[~fallback.rows]
-                part = frame.take(at)
-        return nothing
+        return vectorized(function, frame, one_for_all=self._one_for_all(name))
+
+    def _one_for_all(self, name: str) -> bool:
+        """Whether one of several tuples that fail in the same operation stands for all of them. A dead letter has the
+        text of the first error, so there must be no other operation that could fail before."""
+        operator = self.program.operators[name]
+        if operator.on_error != "dead_letter":
+            return operator.on_error == "skip"
+        if name not in self._single_errors:
+            self._single_errors[name] = len(_raising(operator)) == 1
+        return self._single_errors[name]
 
     def _function(self, name: str) -> Callable[[Any], Any]:
         operator: Any = self.program.operators[name]
@@ -72,27 +50,41 @@ class RowPath:
         return function
 
     def _looped(
-        self, turn: Turn, name: str, frame: Frame, loop: Callable[[loops.OnFailure, bool], loops.LoopResult]
+        self,
+        turn: Turn,
+        name: str,
+        frame: Frame,
+        found: Vectorized,
+        loop: Callable[[loops.OnFailure, bool], loops.LoopResult],
     ) -> loops.LoopResult:
-        """The results of a loop over the frame's tuples, without those on which it failed."""
-        with self._failures(turn, name, frame) as failures:
+        """The results of a loop over the tuples that the kernel left, without those on which it failed."""
+        with self._failures(turn, name, frame, found) as failures:
             return loop(failures.add, failures.stops)
 
-    def _rows(self, turn: Turn, name: str, frame: Frame, convert: Callable[[Any], Any]) -> tuple[list[Any], Array]:
-        """The converted results of the operator's function, and the rows they come from."""
+    def _rows(
+        self, turn: Turn, name: str, frame: Frame, convert: Callable[[Any], Any], found: Vectorized | None = None
+    ) -> tuple[list[Any], Array]:
+        """The converted results of the operator's function for the tuples that the kernel left, and their rows."""
         function = self._function(name)
-        return self._each(
-            turn, name, frame, rows.rows(frame, self.program.input_types[name][0]), lambda row: convert(function(row))
-        )
+        left = frame if found is None else at_rows(frame, found.rest)
+        items = rows.rows(left, self.program.input_types[name][0])
+        return self._each(turn, name, frame, items, lambda row: convert(function(row)), found)
 
     def _each(
-        self, turn: Turn, name: str, frame: Frame, items: Iterable[Any], step: Callable[[Any], Any]
+        self,
+        turn: Turn,
+        name: str,
+        frame: Frame,
+        items: Iterable[Any],
+        step: Callable[[Any], Any],
+        found: Vectorized | None = None,
     ) -> tuple[list[Any], Array]:
-        """The results of a step on each item, and the rows they come from. Failed tuples are omitted, and so are all
-        tuples after the first failure unless the operator's policy is to continue."""
+        """The results of a step on each item, and the items they come from: the frame's tuples, or those that the
+        kernel left. Failed tuples are omitted, and so are all tuples after the first failure unless the operator's
+        policy is to continue."""
         results: list[Any] = []
         failed: list[int] = []
-        with self._failures(turn, name, frame) as failures:
+        with self._failures(turn, name, frame, found) as failures:
             for index, item in enumerate(items):
                 try:
                     results.append(step(item))
@@ -105,9 +97,9 @@ class RowPath:
         return results, np.delete(np.arange(len(results) + len(failed)), failed)
 
     @contextmanager
-    def _failures(self, turn: Turn, name: str, frame: Frame) -> Iterator[FailedTuples]:
+    def _failures(self, turn: Turn, name: str, frame: Frame, found: Vectorized | None = None) -> Iterator[FailedTuples]:
         """Collects the tuples of a frame on which an operator fails, and applies its policy to them."""
-        failures = FailedTuples(self.program, turn, name, frame)
+        failures = FailedTuples(self.program, turn, name, frame, found)
         yield failures
         failures.close()
 
@@ -120,6 +112,29 @@ class RowPath:
         """The tuples on which an operator failed, as its last output port emits them."""
         found = turn.letters.pop(name, [])
         return join_frames([f.padded(width) for f in found]) if found else None
+
+
+_UNBOUNDED = ("+", "-", "*", "neg", "abs")  # of ints: a function's ints may exceed 64 bits until it returns them
+
+
+def _raising(operator: Operator) -> set[str]:
+    """The operations of the operator's expressions that may raise. An aggregate checks every single value."""
+    exprs: list[Expr | Record | None]
+    if isinstance(operator, Aggregate):
+        exprs = [*(fold.argument.expr for fold in operator.folds if fold.argument is not None), operator.fields]
+    else:
+        assert isinstance(operator, Map | Filter | Split | Punctor)
+        exprs = [operator.function.expr]
+    found = [
+        e for expr in exprs if expr is not None for e in walk(expr) if isinstance(e, Apply) and rule(e) in CAN_RAISE
+    ]
+    checked = isinstance(operator, Aggregate)
+    return {text(e) for e in found if checked or e.type is not INT or not (e.op in _UNBOUNDED or _divides_safely(e))}
+
+
+def _divides_safely(expr: Apply) -> bool:
+    divisor = expr.operands[-1]
+    return expr.op in ("//", "%") and isinstance(divisor, Const) and divisor.value != 0
 
 
 def at_rows(frame: Frame, at: Array) -> Frame:
