@@ -206,9 +206,11 @@ def watch(patch: pytest.MonkeyPatch) -> None:
     """Count which paths the PEs take."""
     vector = PE._vector
 
-    def counted_vector(self: PE, function: Any, frame: Any) -> Any:
-        result = vector(self, function, frame)
-        seen["kernel" if result is not None else "row path" if function is None else "fallback"] += 1
+    def counted_vector(self: PE, name: str, function: Any, frame: Any) -> Any:
+        result = vector(self, name, function, frame)
+        seen["kernel"] += bool(len(result.rows))
+        seen["row path" if function is None else "fallback"] += bool(len(result.rest))
+        seen["tuples that fail alike"] += bool(result.like)
         return result
 
     called = ObjectTable.called
