@@ -50,7 +50,7 @@ def test_only_lines_that_arrow_rejects(format: str) -> None:
             changed(chance, (chance.choice(bad) if chance.random() < 0.3 else line_of)(good(chance)).encode())
             for _ in range(chance.randrange(1, 20))
         ]
-        found = suspect_lines(HEADER[format], lines, format, TYPE)
+        found = suspect_lines(HEADER[format], pa.array(lines, pa.large_binary()), format, TYPE)
         for row, line in enumerate(lines):
             fault = found.get(row)
             if fault is not None:
@@ -63,7 +63,7 @@ def test_only_lines_that_arrow_rejects(format: str) -> None:
 
 def test_faults_name_what_is_wrong() -> None:
     lines = [json_line((1, 0.5, "a", True)).encode(), b'{"i": "1", "x": 1, "s": "a", "b": true}', b"{"]
-    found = suspect_lines(b"", lines, "jsonl", TYPE)
+    found = suspect_lines(b"", pa.array(lines, pa.large_binary()), "jsonl", TYPE)
     assert {row: str(fault).partition(" (")[0] for row, fault in found.items()} == {
         1: "i: expected int, found '1'",
         2: "expected a JSON object, found {",

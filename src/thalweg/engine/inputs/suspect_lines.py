@@ -18,6 +18,7 @@ import pyarrow.csv
 
 from thalweg.engine.inputs.text_faults import ACCEPTED, Fault, csv_fault, json_fault
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
+from thalweg.runtime.columns import Array
 
 _SPACE = r"[ \t\r]*"
 _WHOLE = "-?(?:0|[1-9][0-9]{0,17})"
@@ -25,25 +26,32 @@ _NUMBER = _WHOLE + r"(?:\.[0-9]{1,17})?(?:[eE][-+]?[0-9]{1,2})?"
 _TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
 _JSON_VALUES = {INT: _WHOLE, FLOAT: _NUMBER, STR: _TEXT, BOOL: "true|false"}
 _ANY_VALUE = rf"{_TEXT}|{_NUMBER}|true|false|null|\[{_SPACE}(?:{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})*)?{_SPACE}\]"
+_NEW_LINE = pa.scalar(b"\n", pa.large_binary())
 _SAMPLE = 20  # lines in which attributes are looked for that the type does not have
 
 
 def suspect_lines(
-    header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType
+    header: bytes, lines: pa.LargeBinaryArray, format: str, tuple_type: TupleType
 ) -> Mapping[int, Fault | None]:
     """The lines that are bad, by index, and with None those that may be bad; all others are certainly read by Arrow."""
-    return _csv_lines(header, texts, tuple_type) if format == "csv" else _json_lines(texts, tuple_type)
+    return _csv_lines(header, lines, tuple_type) if format == "csv" else _json_lines(lines, tuple_type)
 
 
-def _json_lines(texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault | None]:
-    unmatched = _unmatched(texts, _json_pattern(texts, tuple_type))
-    return {row: json_fault(texts[row], tuple_type, tuple_type.names) for row in unmatched}
+def joined(lines: pa.LargeBinaryArray) -> bytes:
+    """The lines in one text."""
+    text: bytes = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), _NEW_LINE)[0].as_py()
+    return text
 
 
-def _json_pattern(texts: Sequence[bytes], tuple_type: TupleType) -> str:
+def _json_lines(lines: pa.LargeBinaryArray, tuple_type: TupleType) -> dict[int, Fault | None]:
+    unmatched = _unmatched(lines, _json_pattern(lines[:_SAMPLE].to_pylist(), tuple_type))
+    return {row: json_fault(lines[row].as_py(), tuple_type, tuple_type.names) for row in unmatched}
+
+
+def _json_pattern(first: Sequence[bytes], tuple_type: TupleType) -> str:
     """A pattern for objects with the declared attributes, in any order, and those that the first lines have as well."""
     fields = {name: f"{_JSON_VALUES[kind.required]}|null" for name, kind in tuple_type.attributes}
-    for text in texts[:_SAMPLE]:
+    for text in first:
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
@@ -56,13 +64,12 @@ def _json_pattern(texts: Sequence[bytes], tuple_type: TupleType) -> str:
     return rf"^{_SPACE}\{{{_SPACE}(?:{field})(?:{_SPACE},{_SPACE}(?:{field}))*{_SPACE}\}}{_SPACE}$"
 
 
-def _unmatched(texts: Sequence[bytes], pattern: str) -> list[int]:
-    lines = pa.array(texts, pa.binary())
+def _unmatched(lines: pa.LargeBinaryArray, pattern: str) -> list[int]:
     try:
-        matches = pc.match_substring_regex(lines.cast(pa.string()), pattern=pattern)
+        matches = pc.match_substring_regex(lines.cast(pa.large_string()), pattern=pattern)
     except pa.ArrowInvalid:  # not UTF-8
-        lines = pa.array([text if _is_text(text) else b"" for text in texts], pa.binary())
-        matches = pc.match_substring_regex(lines.cast(pa.string()), pattern=pattern)
+        lines = pa.array([text if _is_text(text) else b"" for text in lines.to_pylist()], pa.large_binary())
+        matches = pc.match_substring_regex(lines.cast(pa.large_string()), pattern=pattern)
     return _indices(pc.invert(matches))
 
 
@@ -79,17 +86,17 @@ def _indices(mask: pa.Array | pa.ChunkedArray) -> list[int]:
     return found
 
 
-def _csv_lines(header: bytes, texts: Sequence[bytes], tuple_type: TupleType) -> dict[int, Fault | None]:
+def _csv_lines(header: bytes, lines: pa.LargeBinaryArray, tuple_type: TupleType) -> dict[int, Fault | None]:
     names = _fields(header)
     if names is None or len(set(names)) < len(names):
-        return dict.fromkeys(range(len(texts)))
-    lines = pa.array(texts, pa.binary())
-    commas = pc.count_substring(lines, ",")
-    odd = _indices(pc.or_(pc.not_equal(commas, len(names) - 1), pc.match_substring(lines, '"')))
-    unusual = [row for row in odd if _column_count(texts[row]) != len(names)]
-    regular = np.delete(np.arange(len(texts)), unusual).tolist()
-    wrong = _wrong_values(names, [texts[r] for r in regular], tuple_type)
-    return {row: _csv_line(names, texts[row], tuple_type) for row in (*unusual, *(regular[i] for i in wrong))}
+        return dict.fromkeys(range(len(lines)))
+    odd = pc.not_equal(pc.count_substring(lines, ","), len(names) - 1)
+    if b'"' in joined(lines):  # much faster than to search each line
+        odd = pc.or_(odd, pc.match_substring(lines, '"'))
+    unusual = [row for row in _indices(odd) if _column_count(lines[row].as_py()) != len(names)]
+    regular = np.delete(np.arange(len(lines)), unusual)
+    wrong = regular[_wrong_values(names, lines.take(pa.array(regular)), tuple_type)].tolist()
+    return {row: _csv_line(names, lines[row].as_py(), tuple_type) for row in (*unusual, *wrong)}
 
 
 def _csv_line(names: Sequence[str], text: bytes, tuple_type: TupleType) -> Fault | None:
@@ -110,25 +117,25 @@ def _column_count(line: bytes) -> int | None:
     return None if fields is None else len(fields)
 
 
-def _wrong_values(names: Sequence[str], texts: Sequence[bytes], tuple_type: TupleType) -> list[int]:
+def _wrong_values(names: Sequence[str], lines: pa.LargeBinaryArray, tuple_type: TupleType) -> Array:
     """The lines with a value that Arrow may not convert. All of them have these columns."""
     columns = {str(names.index(name)): kind for name, kind in tuple_type.attributes if name in names}
     try:
         table = pyarrow.csv.read_csv(
-            pa.BufferReader(b"\n".join(texts) + b"\n"),
+            pa.BufferReader(joined(lines) + b"\n"),
             read_options=pyarrow.csv.ReadOptions(column_names=[str(i) for i in range(len(names))]),
             convert_options=pyarrow.csv.ConvertOptions(
                 check_utf8=False, column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns)
             ),
         )
     except pa.ArrowException:
-        return []
-    if len(table) != len(texts):  # a line break in quotes
-        return []
-    wrong = np.zeros(len(texts), np.bool_)
+        return np.arange(0)
+    if len(table) != len(lines):  # a line break in quotes
+        return np.arange(0)
+    wrong = np.zeros(len(lines), np.bool_)
     for column, kind in columns.items():
         wrong[_may_be_rejected(table.column(column), kind)] = True
-    return np.flatnonzero(wrong).tolist()
+    return np.flatnonzero(wrong)
 
 
 def _may_be_rejected(column: pa.ChunkedArray, kind: AttributeType) -> list[int]:
@@ -142,6 +149,11 @@ def _may_be_rejected(column: pa.ChunkedArray, kind: AttributeType) -> list[int]:
     rest = np.arange(len(column))
     if kind.required is INT:  # a pattern takes much longer
         few_digits = pc.and_(pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(texts), 18))
+        rest = np.flatnonzero(np.logical_not(np.asarray(few_digits)))
+    elif kind.required is FLOAT:
+        point = pc.equal(pc.ascii_trim(column, "0123456789"), ".")
+        ends = pc.or_(pc.starts_with(texts, "."), pc.ends_with(texts, "."))
+        few_digits = pc.and_(pc.and_not(point, ends), pc.less_equal(pc.binary_length(texts), 16))
         rest = np.flatnonzero(np.logical_not(np.asarray(few_digits)))
     elif kind.required is BOOL:
         known = pc.is_in(texts, value_set=pa.array([b"", b"true", b"false"]))

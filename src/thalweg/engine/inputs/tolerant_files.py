@@ -105,7 +105,7 @@ class TolerantReader:
         """The parts of the file that the chunk overlaps. A file is cached if the next piece continues with it."""
         wanted = (chunk.path, chunk.size, chunk.modified_ns, self.format, self.tuple_type)
         if wanted in _last_file:
-            return _last_file[wanted]
+            return _last_file[wanted] if chunk.stop < chunk.rows else _last_file.pop(wanted)
         with _readable(chunk.path):
             rows, parts = self._read(chunk)
         if rows != chunk.rows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -28,9 +28,10 @@ from thalweg.engine.inputs.bad_rows import (
     unreadable,
     whole_misfit,
 )
-from thalweg.engine.inputs.suspect_lines import suspect_lines
+from thalweg.engine.inputs.suspect_lines import joined, suspect_lines
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.ir.types import TupleType
+from thalweg.runtime.columns import Array
 
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 _BLOCK = 4096  # lines that are tried together
@@ -121,7 +122,7 @@ def _by_lines(
 ) -> tuple[ReadableRows | None, list[Bad]]:
     """Read lines, without those that are certainly bad. None: not even the header can be read."""
     tables: list[pa.Table] = []
-    at: list[int] = []
+    at: list[Array] = [np.arange(0)]
     bad: list[Bad] = []
     names = tuple_type.names
     if header:
@@ -130,22 +131,25 @@ def _by_lines(
         except UNREADABLE as error:
             return None, [Bad(0, len(lines.texts), header.decode(errors="replace"), f"header: {_plain(error)}")]
         tables.append(empty)
-    suspects = suspect_lines(header, lines.texts, format, tuple_type)
-    others: list[int] = np.delete(np.arange(len(lines.texts)), list(suspects)).tolist()
-    for rows in (others, [row for row, fault in suspects.items() if fault is None]):
-        for start, stop, found in _blocks(header, [lines.texts[row] for row in rows], format, tuple_type):
+    texts = pa.array(lines.texts, pa.large_binary())
+    suspects = suspect_lines(header, texts, format, tuple_type)
+    others = np.delete(np.arange(len(texts)), list(suspects))
+    uncertain = np.array([row for row, fault in suspects.items() if fault is None], np.int64)
+    for rows in (others, uncertain):
+        for start, stop, found in _blocks(header, texts.take(pa.array(rows)), format, tuple_type):
             if isinstance(found, str):
-                bad.append(_bad(lines, rows[start], found))
+                bad.append(_bad(lines, int(rows[start]), found))
             else:
                 tables.append(found)
-                at += rows[start:stop]
+                at.append(rows[start:stop])
     bad += [_bad(lines, row, str(fault)) for row, fault in suspects.items() if fault is not None]
     if not tables:
         return None, sorted(bad, key=lambda one: one.start)
     selected = [t.select([i for i, n in enumerate(t.column_names) if n in names]) for t in tables]
-    found_rows = TableRows(pa.concat_tables(selected), np.array(at, np.int64), lines, csv=format == "csv")
-    in_order = np.argsort(found_rows.at, kind="stable")
-    return found_rows if len(at) == len(others) else found_rows.take(in_order), bad
+    found_rows = TableRows(pa.concat_tables(selected), np.concatenate(at), lines, csv=format == "csv")
+    if len(uncertain):
+        found_rows = found_rows.take(np.argsort(found_rows.at, kind="stable"))
+    return found_rows, bad
 
 
 def _bad(lines: TextRecords, row: int, reason: str) -> Bad:
@@ -153,11 +157,11 @@ def _bad(lines: TextRecords, row: int, reason: str) -> Bad:
 
 
 def _blocks(
-    header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType
+    header: bytes, texts: pa.LargeBinaryArray, format: str, tuple_type: TupleType
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
     """Ranges of lines with their table, or for a single line the reason why it cannot be read. All of them are tried
     together first."""
-    whole = _together(header, texts, format, tuple_type) if texts else ""
+    whole = _together(header, texts, format, tuple_type) if len(texts) else ""
     if not isinstance(whole, str):
         yield 0, len(texts), whole
         return
@@ -172,10 +176,10 @@ def _blocks(
             yield start, stop, found
 
 
-def _together(header: bytes, texts: Sequence[bytes], format: str, tuple_type: TupleType) -> pa.Table | str:
+def _together(header: bytes, texts: pa.LargeBinaryArray, format: str, tuple_type: TupleType) -> pa.Table | str:
     """The table of these lines, or the reason why they cannot be read together."""
     alone = len(texts) == 1
-    data = b"\n".join([header.rstrip(b"\n"), *texts, b""]) if header else b"\n".join([*texts, b""])
+    data = b"%s%s\n" % (header, joined(texts))
     try:
         table = parse_text(pa.BufferReader(data), format, tuple_type, other_columns=alone)
     except UNREADABLE as error:
