@@ -18,7 +18,7 @@ from thalweg import testing
 from thalweg.errors import TupleError, Where
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.operators import Function, MapBatches, StreamRef
-from thalweg.ir.types import DATETIME, DECIMAL, AttributeType, TupleType, list_of, optional
+from thalweg.ir.types import DATETIME, DECIMAL, INT, AttributeType, TupleType, list_of, optional
 from thalweg.runtime import batches
 from thalweg.runtime.columns import from_values, to_list
 from thalweg.runtime.frame import Frame
@@ -45,7 +45,12 @@ REFUSED: dict[AttributeType, list[Any]] = {
 
 def applied(function: Callable[[Any], Any], library: str, kind: AttributeType, values: list[Any]) -> list[Any]:
     tuple_type = TupleType("One", (("a", kind),))
-    operator = MapBatches(
+    frame = Frame(np.arange(len(values)), (), {"a": from_values(values, kind)})
+    return to_list(batches.apply(operator_of(function, library, tuple_type), frame, tuple_type)["a"])
+
+
+def operator_of(function: Callable[[Any], Any], library: str, tuple_type: TupleType) -> MapBatches:
+    return MapBatches(
         name="m",
         inputs=(StreamRef("s"),),
         outputs=(tuple_type,),
@@ -53,8 +58,6 @@ def applied(function: Callable[[Any], Any], library: str, kind: AttributeType, v
         function=Function(function, HERE),
         library=library,
     )
-    frame = Frame(np.arange(len(values)), (), {"a": from_values(values, kind)})
-    return to_list(batches.apply(operator, frame, tuple_type)["a"])
 
 
 def alone(library: str, kind: AttributeType) -> tuple[list[Any], list[Any], list[Any]]:
@@ -135,3 +138,34 @@ def test_a_value_that_no_batch_holds_fails_its_tuple() -> None:
         testing.run(deals("arrow"), {"deals": [*DEALS, bad]})
     assert "n=4" in str(caught.value.found)
     assert len(testing.run(deals("arrow", "skip"), {"deals": [*DEALS, bad, *DEALS]})["out"]) == 6
+
+
+def odd_types(table: Any) -> Any:
+    """Fails on zeros; the type of its result depends on the rows."""
+    values = table["a"].to_pylist()
+    if 0 in values:
+        raise ValueError(f"a zero in {len(values)} rows")
+    return pa.table({"a": pa.array(values, pa.int32() if len(values) % 2 else pa.int64())})
+
+
+@pytest.mark.parametrize("kind", [INT, optional(INT)], ids=str)
+@pytest.mark.parametrize("zeros", [(), (0,), (6,), (3, 4), (0, 1, 2, 3, 4, 5, 6), (2, 5)])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_the_rows_that_fail_are_found(kind: AttributeType, zeros: tuple[int, ...], goes_on: bool) -> None:
+    values = [0 if i in zeros else i + 1 for i in range(7)]
+    frame = Frame(np.arange(7), (), {"a": from_values(values, kind)})
+    tuple_type = TupleType("One", (("a", kind),))
+    failed: list[tuple[int, str]] = []
+
+    def on_failure(row: int, error: Exception) -> bool:
+        failed.append((row, str(error)))
+        return goes_on
+
+    slices = batches.Slices(operator_of(odd_types, "arrow", tuple_type), frame, tuple_type, on_failure)
+    slices.halve(0, 7)
+    seen = 7 if goes_on or not zeros else zeros[0]
+    kept = [i for i in range(seen) if i not in zeros]
+    assert failed == [(row, "a zero in 1 rows") for row in (zeros if goes_on else zeros[:1])]
+    assert slices.rows.tolist() == kept
+    if kept:
+        assert to_list(slices.columns()["a"]) == [values[i] for i in kept]

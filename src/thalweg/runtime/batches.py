@@ -8,15 +8,17 @@ digits after the decimal point, datetimes with a time zone are instants in UTC. 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.ir.operators import MapBatches
 from thalweg.ir.types import DATETIME, DECIMAL, STR, AttributeType, TupleType
-from thalweg.runtime.arrow_types import Misfit, array_of, arrow_type, distinct, file_values, plain_values
-from thalweg.runtime.columns import Column, concat, from_arrow, objects, to_arrow, to_list
+from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit, array_of, arrow_type, distinct, file_values, plain_values
+from thalweg.runtime.columns import Array, Column, concat, from_arrow, objects, to_arrow, to_list
 from thalweg.runtime.frame import Frame
 
 
@@ -26,26 +28,91 @@ class _MixedZones(TypeError):
 
 def apply(operator: MapBatches, frame: Frame, tuple_type: TupleType) -> dict[str, Column]:
     """The columns that the function computes from a frame's columns: as many rows, of the declared types."""
-    names = tuple(frame.columns)
     try:
-        arrays = [_given(frame.columns[n], n, tuple_type.kind(n)) for n in names]
+        batch = _batch(frame, tuple_type)
     except _MixedZones:
         if len(frame) == 1:
             raise
         parts = [apply(operator, frame.window(row, row + 1), tuple_type) for row in range(len(frame))]
         return {name: concat([part[name] for part in parts]) for name in operator.outputs[0].names}
-    batch: Any = pa.table(arrays, names=list(names))
-    if operator.library == "polars":
-        batch = importlib.import_module("polars").from_arrow(batch)
-    made = operator.function.callable(batch)
+    return _columns(operator, _called(operator, batch))
+
+
+class Slices:
+    """Slices of a frame that are passed to the function one after the other, to find the rows on which it fails.
+
+    A call takes much longer than a row, so the batch is made once, and the columns of all results together where their
+    types allow it. `failed`: called with a row that fails; returns whether to continue.
+    """
+
+    def __init__(
+        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, Exception], bool]
+    ) -> None:
+        self.operator, self.frame, self.tuple_type, self.failed = operator, frame, tuple_type, failed
+        boxed = any(tuple_type.kind(name).boxed for name in frame.columns)
+        self._batch = None if boxed else _batch(frame, tuple_type)
+        self._types = {n: None if kind.boxed else ARROW_TYPES[kind] for n, kind in operator.outputs[0].attributes}
+        self._made: list[dict[str, Column] | pa.Table] = []
+        self._spans: list[tuple[int, int]] = []
+        self._ended = False
+
+    def halve(self, start: int, stop: int) -> None:
+        """Find the failing rows of a slice that fails. If it is not the first half that fails, it is the second."""
+        middle = (start + stop) // 2
+        if self.call(start, middle) and stop - middle > 1:
+            self.halve(middle, stop)
+        else:
+            self.call(middle, stop)
+
+    def call(self, start: int, stop: int) -> bool:
+        """Process a slice; returns whether it did not fail."""
+        if self._ended:
+            return False
+        try:
+            self._made.append(self._called(start, stop))
+        except Exception as error:
+            if stop - start > 1:
+                self.halve(start, stop)
+            else:
+                self._ended = not self.failed(start, error)
+            return False
+        self._spans.append((start, stop))
+        return True
+
+    def _called(self, start: int, stop: int) -> dict[str, Column] | pa.Table:
+        if self._batch is None:
+            return apply(self.operator, self.frame.window(start, stop), self.tuple_type)
+        table = _called(self.operator, self._batch.slice(start, stop - start))
+        exact = all(table.column(n).type == kind and not table.column(n).null_count for n, kind in self._types.items())
+        return table if exact else _columns(self.operator, table)
+
+    @property
+    def rows(self) -> Array:
+        """The rows that have results."""
+        return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in self._spans)])
+
+    def columns(self) -> dict[str, Column]:
+        """The results of all calls that did not fail, at least one."""
+        parts: list[dict[str, Column]] = []
+        for kind, group in groupby(self._made, type):
+            made = list(group)
+            parts += [_columns(self.operator, pa.concat_tables(made))] if kind is pa.Table else made
+        return {name: concat([part[name] for part in parts]) for name in self.operator.outputs[0].names}
+
+
+def _batch(frame: Frame, tuple_type: TupleType) -> pa.Table:
+    names = list(frame.columns)
+    return pa.table([_given(frame.columns[n], n, tuple_type.kind(n)) for n in names], names=names)
+
+
+def _called(operator: MapBatches, batch: pa.Table) -> pa.Table:
+    """The function's result, with the declared columns and as many rows."""
+    library = importlib.import_module("polars") if operator.library == "polars" else None
+    made = operator.function.callable(batch if library is None else library.from_arrow(batch))
     table = made.to_arrow() if hasattr(made, "to_arrow") else made
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    return _checked(operator, table, len(frame))
-
-
-def _checked(operator: MapBatches, table: Any, rows: int) -> dict[str, Column]:
-    output = operator.outputs[0]
+    output, rows = operator.outputs[0], batch.num_rows
     if not isinstance(table, pa.Table):
         raise TypeError(f"expected an Arrow table or record batch, found {type(table).__name__}")
     if table.num_rows != rows:
@@ -53,8 +120,11 @@ def _checked(operator: MapBatches, table: Any, rows: int) -> dict[str, Column]:
     missing = [name for name in output.names if name not in table.column_names]
     if missing:
         raise ValueError(f"expected the columns {', '.join(output.names)}, found {', '.join(table.column_names)}")
-    table = distinct(table.select(list(output.names)))
-    return {name: _taken(table.column(name), name, kind) for name, kind in output.attributes}
+    return distinct(table.select(list(output.names)))
+
+
+def _columns(operator: MapBatches, table: pa.Table) -> dict[str, Column]:
+    return {name: _taken(table.column(name), name, kind) for name, kind in operator.outputs[0].attributes}
 
 
 def _given(column: Column, name: str, kind: AttributeType) -> pa.Array:

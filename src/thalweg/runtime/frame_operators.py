@@ -20,7 +20,7 @@ from thalweg.runtime import event_time_marks as marks
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
 from thalweg.runtime.aggregate_operator import AggregateOperators
-from thalweg.runtime.columns import Array, Column, concat
+from thalweg.runtime.columns import Array, Column
 from thalweg.runtime.failed_tuples import record_failure
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.kernels import Fallback
@@ -197,30 +197,18 @@ class FrameOperators(AggregateOperators):
     def _batch_rows(
         self, turn: Turn, operator: MapBatches, frame: Frame, whole: Exception
     ) -> tuple[dict[str, Column], Array]:
-        """The results for the rows on which the function does not fail: batches that fail are halved, since only a
-        single row shows which tuple fails."""
+        """The results for the rows on which the function does not fail."""
         tuple_type, count = self.program.input_types[operator.name][0], len(frame)
-        made: list[dict[str, Column]] = []
-        kept: list[Array] = [np.arange(0)]
-        spans = [(count // 2, count), (0, count // 2)] if count > 1 else [(0, 1)]
         with self._failures(turn, operator.name, frame) as failures:
-            while spans:
-                start, stop = spans.pop()
-                middle = (start + stop) // 2
-                try:
-                    made.append(batches.apply(operator, frame.window(start, stop), tuple_type))
-                    kept.append(np.arange(start, stop))
-                except Exception as error:
-                    if stop - start > 1:
-                        spans += [(middle, stop), (start, middle)]
-                    elif not failures.add(start, error):
-                        break
-        at = np.concatenate(kept)
+            slices = batches.Slices(operator, frame, tuple_type, failures.add)
+            if count > 1:
+                slices.halve(0, count)
+            else:
+                slices.call(0, 1)
+        at = slices.rows
         if len(at) == count:  # it fails only on several rows together: not a function of single rows
             self._fail(turn, operator.name, frame, 0, whole)
-        if not made:
-            return rows.columns_of([], operator.outputs[0]), at
-        return {name: concat([part[name] for part in made]) for name in operator.outputs[0].names}, at
+        return slices.columns() if len(at) else rows.columns_of([], operator.outputs[0]), at
 
     def event_time(
         self, turn: Turn, name: str, frame: Frame | None, lives: Sequence[Sequence[str]]
