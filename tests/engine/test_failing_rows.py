@@ -90,6 +90,31 @@ def test_only_failing_tuples_leave_the_kernel(tmp_path: Path, monkeypatch: pytes
     assert local_rows(app.graph(), monkeypatch) == [len(FAILING)]
 
 
+OVERFLOWS = {
+    "a sum": lambda t: {"k": t.k, "v": t.x * 2**60 + t.x * 2**60},
+    "a difference": lambda t: {"k": t.k, "v": t.x * -(2**60) - t.x * 2**60},
+    "a product": lambda t: {"k": t.k, "v": t.x * 2**61},
+    "a power": lambda t: {"k": t.k, "v": (t.x + 3) ** 24},
+    "a shift": lambda t: {"k": t.k, "v": t.x << 61},
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWS)
+def test_only_ints_that_do_not_fit_leave_the_kernel(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path)
+    app = tw.App("wide")
+    items = app.source(tw.files(tmp_path), Item, name="items")
+    made = items.filter(lambda t: t.x > 0).map(OVERFLOWS[name], Made, on_error="dead_letter")
+    made.sink(tw.none(), name="out")
+    made.dead_letters.sink(tw.none(), name="letters")
+    graph = app.graph()
+    epochs = cut_all(graph, 1000)
+    expected, found = run_reference(graph, epochs), run_local(make_plan(graph), epochs)
+    assert difference(expected, found) is None
+    (rows,) = local_rows(graph, monkeypatch)
+    assert rows < COUNT // 2
+
+
 ERRORS = {  # tuples fail in several ways, and some of them in two operations
     "the second operation is used twice": lambda t: {"k": int(t.s[1:].replace("3", "x")), "v": 1 // t.x + 1 // t.x},
     "two divisors": lambda t: {"k": 1 // (t.k - 3), "v": 100 % t.x},

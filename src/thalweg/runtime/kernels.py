@@ -7,6 +7,7 @@ it is known for which rows the results could differ, only these.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
 from thalweg.runtime.columns import DTYPES, Array, Coded, Column, from_values, repeated
 
 _EXACT = 2**53  # above it an int may differ from its float
+_SURE = 9.2e18  # a result that is less in floating point fits into 64 bits
 
 
 class Fallback(Exception):
@@ -52,47 +54,56 @@ def _bounds(value: Any) -> tuple[int, int]:
     return int(value), int(value)
 
 
-def _fits(*results: int) -> None:
-    if min(results) < INT64_MIN or max(results) > INT64_MAX:
-        raise Fallback
+def _fits(results: Iterable[int], estimates: Callable[[], Any]) -> None:
+    """Fall back for rows whose result may not fit into 64 bits. The bounds of the columns show if there can be any,
+    results in floating point show which."""
+    if min(results := tuple(results)) < INT64_MIN or max(results) > INT64_MAX:
+        with np.errstate(over="ignore"):
+            _unless(np.abs(estimates()) > _SURE)
+
+
+def _not_least(a: Any) -> None:
+    """The least int has no positive counterpart."""
+    if _bounds(a)[0] == INT64_MIN:
+        _unless(a == INT64_MIN)
 
 
 def add_int(a: Any, b: Any) -> Any:
     (a_low, a_high), (b_low, b_high) = _bounds(a), _bounds(b)
-    _fits(a_low + b_low, a_high + b_high)
+    _fits((a_low + b_low, a_high + b_high), lambda: np.add(a, b, dtype=np.float64))
     return a + b
 
 
 def sub_int(a: Any, b: Any) -> Any:
     (a_low, a_high), (b_low, b_high) = _bounds(a), _bounds(b)
-    _fits(a_low - b_high, a_high - b_low)
+    _fits((a_low - b_high, a_high - b_low), lambda: np.subtract(a, b, dtype=np.float64))
     return a - b
 
 
 def mul_int(a: Any, b: Any) -> Any:
-    _fits(*(x * y for x in _bounds(a) for y in _bounds(b)))
+    _fits((x * y for x in _bounds(a) for y in _bounds(b)), lambda: np.multiply(a, b, dtype=np.float64))
     return a * b
 
 
 def floordiv_int(a: Any, b: Any) -> Any:
     nonzero(b)
-    _fits(-_bounds(a)[0])  # the smallest int divided by -1 overflows
+    _not_least(a)  # divided by -1 it overflows
     return a // b
 
 
 def mod_int(a: Any, b: Any) -> Any:
     nonzero(b)
-    _fits(-_bounds(a)[0])
+    _not_least(a)
     return a % b
 
 
 def neg_int(a: Any) -> Any:
-    _fits(-_bounds(a)[0])
+    _not_least(a)
     return -a
 
 
 def abs_int(a: Any) -> Any:
-    _fits(-_bounds(a)[0])
+    _not_least(a)
     return abs(a)
 
 
@@ -101,7 +112,7 @@ def pow_int(a: Any, b: Any) -> Any:
     low, high = _bounds(b)
     if low < 0 or high > 64:
         _unless((b < 0) | (b > 64))
-    _fits(max(map(abs, _bounds(a))) ** high)
+    _fits((max(map(abs, _bounds(a))) ** high,), lambda: np.power(a, b, dtype=np.float64))
     return a**b
 
 
@@ -109,7 +120,7 @@ def shift_left(a: Any, b: Any) -> Any:
     low, high = _bounds(b)
     if low < 0 or high > 63:
         _unless((b < 0) | (b > 63))
-    _fits(*(x << high for x in _bounds(a)))
+    _fits((x << high for x in _bounds(a)), lambda: np.ldexp(np.float64(a), b))
     return a << b
 
 
