@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,10 @@ SETTINGS: dict[str, int] = {}
 
 class Row(tw.Tuple):
     k: str
+    n: int
+
+
+class Count(tw.Tuple):
     n: int
 
 
@@ -338,6 +342,52 @@ def test_classes_with_slots_properties_and_bases_are_frozen() -> None:
     least, cached, instance, cls = made()
     assert (least, cached) == (1, 3)
     assert type(instance) is cls is not Slotted
+
+
+MISSING = object()
+
+
+def given(value: object = MISSING) -> bool:
+    return value is not MISSING
+
+
+@dataclass
+class Group:
+    """Python compares the default of `members` by identity, too."""
+
+    members: list[int] = field(default_factory=list)
+
+    @functools.cached_property
+    def size(self) -> int:
+        return len(self.members)
+
+
+def test_an_operator_has_one_copy_of_an_object_wherever_it_is_captured() -> None:
+    found = (MISSING, given)  # it is copied before the function, and with it
+    plain: list[Callable[[], bool]] = [lambda: given(), lambda: given(MISSING)]
+    codes: list[Any] = [*plain, lambda: found[1](found[0]), lambda: found[1]()]
+    for code in codes:
+        assert Freezer().freeze(code)() is False
+    assert Freezer().freeze(lambda: given(None))() is True
+    assert Freezer().freeze(lambda: Group().members)() == []
+
+
+def test_methods_of_captured_dicts_and_lists_are_copied() -> None:
+    table = {"a": 1}
+    get: Any = table.get
+    made: Any = Freezer().freeze(lambda key: get(key))
+    table["a"] = 2
+    assert made("a") == 1
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_classes_with_cached_properties_are_sent_to_workers(degree: int) -> None:
+    app = tw.App("properties")
+    rows = app.source(tw.iterable(TUPLES), Row)
+    size = tw.declare(state="stateless")(lambda t: {"n": Group([1] * t.n).size})
+    rows.map(size, Count, name="sized").sink(tw.collect(), name="sizes")
+    result = testing.run(app, {"rows": TUPLES}, degree=degree)
+    assert [row.n for row in result["sizes"]] == [n for _, n in ROWS]
 
 
 class Handle:

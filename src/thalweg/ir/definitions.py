@@ -30,7 +30,10 @@ CODE = "code "  # what the text of code begins with, before its digest
 _PLAIN = (str, bytes, int, float, bool, type(None), decimal.Decimal, dt.date, dt.time, dt.timedelta)
 _NOT_COMPARED = ("name", "where")
 _OF_PYTHON = frozenset(
-    ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__", "__firstlineno__")
+    (
+        *("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__", "__firstlineno__"),
+        "__slotnames__",  # added when an object is pickled for the first time
+    )
 )
 
 

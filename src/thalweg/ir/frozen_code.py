@@ -35,7 +35,7 @@ _NAME_OPERATIONS = {dis.opmap[name] for name in ("LOAD_GLOBAL", "STORE_GLOBAL", 
 _ATOMS = frozenset((int, float, complex, str, bytes, bool, types.NoneType, types.ModuleType, types.BuiltinFunctionType))
 _Cached: Any = type(functools.lru_cache(int))  # a function with functools.cache or lru_cache
 _WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, _Cached)
-_NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
+_NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__slotnames__")
 
 HINT = "create files, connections and locks in `setup` of a tw.Operator, as self.resource, or inside the function"
 
@@ -221,7 +221,7 @@ class Freezer:
     def _values(self, values: list[Any], problem: Callable[[int], str]) -> list[Any]:
         """Copies of values; those of one function are copied together, because they may share parts. `problem`: the
         message if the value of this index cannot be copied."""
-        if all(type(value) in _ATOMS for value in values):
+        if all(map(_is_atom, values)):
             return values
         if not self.copies:
             return [self.freeze(value) if isinstance(value, types.FunctionType) else value for value in values]
@@ -259,7 +259,20 @@ class Freezer:
                 return value
             case _Cached():
                 return self._cached(value)
-        return NotImplemented
+        return self._made[id(value)][1] if self.has_made(value) else NotImplemented
+
+    def has_made(self, value: Any) -> bool:
+        return id(value) in self._made
+
+    def note(self, objects: list[Any], copies: list[Any]) -> None:
+        """An operator has one copy of an object, wherever its code captures it: `x is MISSING` compares identities."""
+        self._made.update((id(old), (old, new)) for old, new in zip(objects, copies, strict=True))
+
+
+def _is_atom(value: Any) -> bool:
+    """Whether it needs no copy. Methods of lists and dicts are built-in, too, but their objects can change."""
+    is_method = type(value) is types.BuiltinFunctionType and not isinstance(value.__self__, types.ModuleType | None)
+    return type(value) in _ATOMS and not is_method
 
 
 def _capturing(function: types.FunctionType, names: Sequence[str]) -> Callable[[int], str]:
@@ -276,18 +289,23 @@ class _Copier(pickle.Pickler):
     def __init__(self, freezer: Freezer) -> None:
         self._out = io.BytesIO()
         super().__init__(self._out, protocol=5)
-        self._freezer, self._held = freezer, list[Any]()
+        self._freezer, self._held, self._objects = freezer, list[Any](), list[Any]()
 
     def copied(self, values: list[Any]) -> list[Any]:
-        self.dump(values)
-        found: list[Any] = _Loader(self._out.getvalue(), self._held).load()
-        return found
+        self.dump((values, self._objects))  # the second list is written after the first, which fills it
+        if any(map(self._freezer.has_made, self._objects)):  # for a function among the values: now it is made
+            return _Copier(self._freezer).copied(values)
+        copies, objects = _Loader(self._out.getvalue(), self._held).load()
+        self._freezer.note(self._objects, objects)
+        return copies  # type: ignore[no-any-return]
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is types.MappingProxyType:
             return types.MappingProxyType, (dict(obj),)
         held = NotImplemented if obj is _held else self._freezer.held(obj)
         if held is NotImplemented:
+            if obj is not _held:
+                self._objects.append(obj)
             return NotImplemented
         self._held.append(held)
         return _held, (len(self._held) - 1,)
@@ -318,7 +336,19 @@ def _reduce_cached(cached: Any) -> Any:
     )
 
 
+def _with_name(function: Any, name: str | None) -> functools.cached_property[Any]:
+    made = functools.cached_property(function)
+    made.attrname = name
+    return made
+
+
+def _reduce_property(found: functools.cached_property[Any]) -> Any:
+    """Without its lock, which Python gives it before 3.12."""
+    return _with_name, (found.func, found.attrname)
+
+
 copyreg.pickle(_Cached, _reduce_cached)
+copyreg.pickle(functools.cached_property, _reduce_property)
 
 
 def _is_empty(cell: types.CellType) -> bool:
