@@ -28,6 +28,7 @@ from thalweg.library.select import Code, Dedup
 from thalweg.library.sorting import SortBy, SortedBuffer, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
+from thalweg.runtime.failed_tuples import FailedTuples
 from thalweg.runtime.logic_operator import ProcessRun
 from thalweg.runtime.pe import PE
 from thalweg.runtime.records import ObjectTable
@@ -279,7 +280,7 @@ def watch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PE, "chain", counted_chain)
     patch.setattr(PE, "_aggregate_rows", _counted(PE._aggregate_rows, "aggregate fallback"))
     patch.setattr(PE, "_field_rows", _counted(PE._field_rows, "aggregate field fallback"))
-    patch.setattr(PE, "_fail", _counted(PE._fail, "failed tuple"))
+    patch.setattr(FailedTuples, "add", _counted(FailedTuples.add, "failed tuple"))
     patch.setattr(aggregate, "emitting", _counted(aggregate.emitting, "aggregate kernel"))
 
 

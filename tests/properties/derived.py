@@ -450,7 +450,7 @@ KINDS = (
     *("window", "window", "window", "apply", "apply", "event_time", "event_time", "punctor", "dedup", "sort buffer"),
     *("random split", "map_batches", "pace", "lookup", "meet", "meet", "wide join", "wide join", "custom", "operator"),
     *("custom",),
-    *("operator", *["policy"] * 4, "loop", "passing"),
+    *("operator", *["policy"] * 6, "loop", "passing"),
 )
 # How many streams a node takes in addition to the first, and how many tuples it may emit for one.
 MORE_INPUTS = {"meet": 1, "wide join": 1, "passing": 1}
@@ -501,7 +501,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
         case "meet":
             return (draw(st.sampled_from(("merge", "pair", "barrier"))), draw(st.sampled_from(((), ("k",))))), 1
         case "wide join":
-            what = draw(st.sampled_from(("on", "band", "where", "within")))
+            what = draw(st.sampled_from(("on", "band", "where", *["within"] * 3)))
             mine, theirs = draw(st.sampled_from((None, 0, 1, 2))), draw(st.sampled_from((0, 1, 2, 3)))
             return (what, mine, theirs), 3 if what == "within" else 1
         case "loop":

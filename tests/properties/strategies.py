@@ -408,7 +408,7 @@ def _derived(draw: DrawFn, copies: list[int], failing: bool) -> tuple[Node, list
 
 _KINDS = (
     *("map", "filter", "flat_map", "split", "union", "union"),
-    *("aggregate", "aggregate", "aggregate", "join", "join", "sink", "looped"),
+    *("aggregate", "aggregate", "aggregate", "join", "join", "sink", *["looped"] * 3),
 )
 
 
