@@ -22,15 +22,24 @@ from thalweg.optimize.request import PlanRequest
 from thalweg.planning.run_plan import plan_run
 
 APP = '''
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 
 import thalweg as tw
 from thalweg import agg, window
 
+import digest_helper
+
 HERE = Path(__file__).parent
 FACTOR = 2
 NAMES = {"a", "b", "c"}
+SINCE = datetime(2024, 1, 1)
+PATTERN = re.compile("[a-z]")
+n = 1  # called as the attribute that functions read
 
 
 class Row(tw.Tuple):
@@ -45,6 +54,34 @@ class Scale:
 
     def of(self, n):
         return n * self.by
+
+
+class Limits:
+    low = -1
+
+
+class Level(Enum):
+    HIGH = 1000
+
+
+@dataclass(frozen=True)
+class Offset:
+    """A value with a method."""
+
+    by: int
+
+    def of(self, n):
+        """The sum."""
+        return n + self.by
+
+
+OFFSET = Offset(1)
+
+
+def typed(t):
+    """Uses values of several types."""
+    late = t.n > SINCE.year or not PATTERN.match(t.k) or t.n > Level.HIGH.value
+    return Row(t.k, 0 if late or t.n < Limits.low else digest_helper.halved(OFFSET.of(t.n)))
 
 
 class Last(tw.Operator):
@@ -83,13 +120,19 @@ few = above.filter(lambda t: t.k in NAMES)
 times = few.map(lambda t: {"k": t.k, "n": t.n * FACTOR}, Row)
 scaled = times.map(lambda t: {"k": t.k, "n": scale.of(t.n)}, Row)
 more = scaled.map(partial(added, 5), Row)
-kept = more.custom(remember, Row, by="k", state=0)
+various = more.map(typed, Row)
+kept = various.custom(remember, Row, by="k", state=0)
 (last,) = tw.operator(Last(1), kept, by="k", into=[Row], name="last")
 sums = last.aggregate(window.tumbling(count=2, by="k"), k=agg.any("k"), n=agg.sum("n"))
 slow = sums.throttle(1_000_000)
 slow.sink(tw.files(HERE / "out", format="jsonl"), name="files")
 slow.sink(tw.none(), name="nowhere")
 '''
+
+HELPER = """
+def halved(n):
+    return n // 2
+"""
 
 SINCE = " is not as it was at the last start: "
 FUNCTION = SINCE + "its function, or a value or function that it uses, changed"
@@ -112,6 +155,11 @@ CHANGES = {
     "captured object": (("by = 3", "by = 5"), "the map scaled" + FUNCTION),
     "its method": (("n * self.by", "self.by * n"), "the map scaled" + FUNCTION),
     "argument of a partial": (("added, 5", "added, 6"), "the map more" + FUNCTION),
+    "captured datetime": (("datetime(2024, 1", "datetime(2025, 1"), "the map various" + FUNCTION),
+    "captured pattern": (("[a-z]", "[a-y]"), "the map various" + FUNCTION),
+    "attribute of a class without methods": (("low = -1", "low = -2"), "the map various" + FUNCTION),
+    "value of an enum": (("HIGH = 1000", "HIGH = 2000"), "the map various" + FUNCTION),
+    "method of a dataclass": (("n + self.by", "self.by + n"), "the map various" + FUNCTION),
     "code with state": (("(state or 0)", "state"), "the custom kept" + LOGIC),
     "function that it calls": (
         ("known(n) * 10", "known(n) * 11"),
@@ -155,6 +203,8 @@ def folder(tmp_path: Path) -> Path:
         lines = [f'{{"k": "{k}", "n": {n}}}\n' for n, k in enumerate("abcabcabcabc")]
         (tmp_path / name / "a.jsonl").write_text("".join(lines))
     (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "digest_helper.py").write_text(HELPER)
+    sys.modules.pop("digest_helper", None)
     return tmp_path
 
 
@@ -188,6 +238,33 @@ def test_a_change_is_named_once(folder: Path, what: str) -> None:
     assert found[0] == said.format(here=folder)
     assert len(found) == (2 if what in ("another sink", "parameter") else 1), found
     assert (run(folder, change) == []) == (what not in ("parameter", "source folder")), "known from then on"
+
+
+def test_a_function_of_a_helper_module(folder: Path) -> None:
+    run(folder)
+    (folder / "digest_helper.py").write_text(HELPER.replace("n // 2", "n // 2 + 1"))
+    sys.modules.pop("digest_helper")
+    assert run(folder) == ["the map various" + FUNCTION]
+
+
+def test_what_does_nothing_is_not_a_change(folder: Path) -> None:
+    run(folder)
+    docstrings = (
+        ('"""Uses values of several types."""', '"""Other words."""'),
+        ('        """The sum."""\n', ""),
+        ('"""A captured object."""', '"""An object."""'),
+        ("def remember(t, state, submit):\n", 'def remember(t, state, submit):\n    """New."""\n    # A comment.\n'),
+    )
+    assert run(folder, *docstrings) == []
+    assert run(folder, ("n = 1  #", "n = 2  #")) == [], "no function reads it: `t.n` is an attribute"
+
+
+def test_a_docstring_does_not_change_the_state_of_a_window(folder: Path) -> None:
+    weight = "def weight(t):\n    return len(t.k) + t.n\n\n"
+    plain = ('agg.sum("n")', "agg.sum(weight)"), ("limit = tw", f"{weight}limit = tw")
+    run(folder, *plain)
+    documented = ("def weight(t):\n", 'def weight(t):\n    """Of a row."""\n')
+    assert run(folder, *plain, documented) == []
 
 
 def test_what_was_refused_is_refused(folder: Path) -> None:

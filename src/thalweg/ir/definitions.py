@@ -12,12 +12,15 @@ import decimal
 import enum
 import functools
 import hashlib
+import re
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from thalweg.errors import Where, redacted
 from thalweg.ir.endpoints import Endpoint, SourceEndpoint
+from thalweg.ir.frozen_code import names_read
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
@@ -27,7 +30,8 @@ from thalweg.ir.user_tracebacks import is_foreign
 from thalweg.ir.windows import Window
 
 CODE = "code "  # what the text of code begins with, before its digest
-_PLAIN = (str, bytes, int, float, bool, type(None), decimal.Decimal, dt.date, dt.time, dt.timedelta)
+_NUMBERS = (int, float, complex, bool, decimal.Decimal)
+_PLAIN = (str, bytes, type(None), *_NUMBERS, dt.datetime, dt.date, dt.time, dt.timedelta)
 _NOT_COMPARED = ("name", "where")
 _OF_PYTHON = frozenset(
     (
@@ -98,6 +102,7 @@ class _Digest:
     def add(self, value: Any) -> None:
         if isinstance(value, enum.Enum):
             self._word(type(value).__qualname__, value.name)
+            self.add(value.value)
         elif type(value) in _PLAIN:
             self._word(type(value).__name__, value if isinstance(value, str) else repr(value))
         elif isinstance(value, Where | Secret):
@@ -118,6 +123,8 @@ class _Digest:
             self._word(*sorted(map(digest, value)))
         elif isinstance(value, Mapping):
             self._all([part for item in value.items() for part in item])
+        elif isinstance(value, re.Pattern):
+            self._all((value.pattern, value.flags))
         elif isinstance(value, functools.partial):
             self._all((value.func, value.args, value.keywords))
         elif isinstance(value, types.MethodType):
@@ -131,7 +138,7 @@ class _Digest:
         elif isinstance(value, type):
             self._class(value)
         elif dataclasses.is_dataclass(value):
-            self._all([getattr(value, field.name) for field in dataclasses.fields(value)])
+            self._all([type(value), *(getattr(value, field.name) for field in dataclasses.fields(value))])
         elif callable(value) and hasattr(value, "__wrapped__"):  # a cached function
             self.add(value.__wrapped__)
         elif isinstance(value, Logic) or _is_users(type(value)):
@@ -144,7 +151,8 @@ class _Digest:
 
     def _function(self, function: types.FunctionType) -> None:
         if _is_foreign(function.__code__.co_filename):
-            self._word(function.__module__, function.__qualname__)
+            # `__module__` of a generated method is that of its class, which differs if the program is run as __main__.
+            self._word(function.__globals__.get("__name__"), function.__qualname__)
             return
         self._word(code_fingerprint(function))
         self._all((function.__defaults__, function.__kwdefaults__))
@@ -154,10 +162,21 @@ class _Digest:
                 self.add(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self._word("empty")
-        for name in _global_names(function.__code__):
+        for name in names_read(function):
             if name in function.__globals__:
                 self._word(name)
                 self.add(function.__globals__[name])
+                self._of_module(function.__globals__[name], _all_names(function.__code__))
+
+    def _of_module(self, module: object, names: list[str]) -> None:
+        """What a function uses of a module of the user, as `helper.scaled`; byte code has only names of attributes."""
+        if not isinstance(module, types.ModuleType) or not _is_users_module(module.__name__):
+            return
+        for name in names:
+            if name in vars(module):
+                self._word(name)
+                self.add(vars(module)[name])
+                self._of_module(vars(module)[name], [other for other in names if other != name])
 
     def _class(self, cls: type) -> None:
         self._word(cls.__qualname__)
@@ -166,16 +185,24 @@ class _Digest:
             self._all([part for name, value in vars(cls).items() if name not in _OF_PYTHON for part in (name, value)])
 
 
-def _global_names(code: types.CodeType) -> list[str]:
-    """The names that a function and the functions inside it use, except for their own variables."""
-    inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _global_names(part)]
+def _all_names(code: types.CodeType) -> list[str]:
+    """The names of globals and attributes that a function and the functions inside it use."""
+    inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _all_names(part)]
     return list(dict.fromkeys((*code.co_names, *inner)))
 
 
 def _is_users(cls: type) -> bool:
-    """Whether a method of the class is the user's code. (A class has no file of its own.)"""
+    """Whether the class is defined in a module of the user or, if its module is not known, has methods of the user."""
+    if cls.__module__ in sys.modules:
+        return _is_users_module(cls.__module__)
     code = (getattr(value, "__code__", None) for value in vars(cls).values())
     return any(one is not None and not _is_foreign(one.co_filename) for one in code)
+
+
+def _is_users_module(name: str) -> bool:
+    """Built-in modules have no file; neither has a session of Python, whose code is the user's."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return name == "__main__" or (file is not None and not _is_foreign(file))
 
 
 _is_foreign = functools.cache(is_foreign)

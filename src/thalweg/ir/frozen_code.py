@@ -110,7 +110,7 @@ class Freezer:
         if _MARK in function.__globals__ or is_imported(function):
             return function
         foreign = not _is_sent(function) and is_foreign(function.__code__.co_filename)
-        names = [] if foreign else _names_read(function)
+        names = [] if foreign else names_read(function)
         if not (names or function.__closure__ or function.__defaults__ or function.__kwdefaults__):
             return function
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
@@ -394,7 +394,7 @@ def _slots(cls: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _names_read(function: types.FunctionType) -> list[str]:
+def names_read(function: types.FunctionType) -> list[str]:
     """The globals that a function and the functions inside it read or assign, except built-in names."""
     around = function.__globals__
     return [n for n in _names_in(function.__code__) if n in around or not hasattr(builtins, n)]

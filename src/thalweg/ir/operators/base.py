@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Set
@@ -59,8 +60,22 @@ class Function:
         return text(self.expr) if self.expr is not None else code_fingerprint(self.callable)
 
 
+def _without_docstring(code: types.CodeType) -> tuple[Any, ...]:
+    """The constants of a function. Up to Python 3.12, the first one is its docstring, or None; that of a comprehension
+    or of the body of a class is not a docstring."""
+    if _HAS_DOCSTRING is not None:
+        documented = bool(code.co_flags & _HAS_DOCSTRING)
+    else:
+        is_function = code.co_flags & inspect.CO_NEWLOCALS and not code.co_name.startswith("<")
+        documented = bool(is_function) and isinstance(code.co_consts[0], str)
+    return (None, *code.co_consts[1:]) if documented else code.co_consts
+
+
+_HAS_DOCSTRING: int | None = getattr(inspect, "CO_HAS_DOCSTRING", None)  # since Python 3.13
+
+
 def code_fingerprint(function: Callable[..., Any]) -> str:
-    """A digest of a function's byte code and constants: the same code gives the same digest in any process."""
+    """A digest of a function's byte code and constants, without docstrings: the same in any process."""
     code = getattr(function, "__code__", None)
     if code is None:
         return getattr(function, "__qualname__", type(function).__qualname__)
@@ -69,7 +84,7 @@ def code_fingerprint(function: Callable[..., Any]) -> str:
     def add(part: types.CodeType) -> None:
         digest.update(part.co_code)
         digest.update(repr(part.co_names).encode())
-        for constant in part.co_consts:
+        for constant in _without_docstring(part):
             if isinstance(constant, types.CodeType):
                 add(constant)
             elif isinstance(constant, frozenset):  # `x in {"a", "b"}`: its order differs between processes
