@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,10 @@ def prepared(case: Case) -> Iterator[Prepared]:
         folder = Path(name)
         case.write(folder)
         graph = case.app(folder).graph()
-        yield Prepared(case, graph, case.epochs(graph, folder), case.plan(graph), folder)
+        plan = case.plan(graph)
+        # Hints are a part of the program: an attribute that one of them names is shown with a tuple that fails.
+        hinted = replace(graph, hints=plan.graph.hints)
+        yield Prepared(case, hinted, case.epochs(graph, folder), plan, folder)
 
 
 def run_reference(graph: LogicalGraph, epochs: list[Epoch]) -> Outcome:

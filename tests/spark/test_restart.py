@@ -180,7 +180,6 @@ def test_a_signal_to_all_processes_is_reported_as_the_signal(small: Small, tmp_p
     assert run.wait() == 143
     last = said.read_text().splitlines()[-1]
     assert re.fullmatch(r"paused by SIGTERM( \(.*\))?; run the same command to resume", last)
-    assert "error" not in said.read_text()
     hold.unlink()
     small.run("spark", HOLDING)
     assert tuples_by_sink(small.output()) == tuples_by_sink(undisturbed(tmp_path / "undisturbed"))

@@ -34,10 +34,8 @@ def report_jvm_death() -> Iterator[None]:
         raise
     except Exception as error:
         process = _jvm()
-        if process is not None and isinstance(error, Py4JNetworkError | ConnectionError):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5)  # its connections close before the process exits
-        if process is None or process.poll() is None:
+        lost = isinstance(error, Py4JNetworkError | ConnectionError)
+        if process is None or not (_ends(process) if lost else process.poll() is not None):
             raise
         raise EngineError(
             "Spark's JVM died", found=_ending(process.returncode), hint=f"check that there is enough memory; {_AGAIN}"
@@ -47,6 +45,7 @@ def report_jvm_death() -> Iterator[None]:
 def silence_py4j(spark: SparkSession) -> None:
     """Suppress the tracebacks that threads of py4j and pyspark print, without a cause, when the JVM is gone."""
     logging.getLogger().addFilter(_is_not_py4j)
+    logging.getLogger("py4j").propagate = False  # what a callback raised is reported by the run
     server = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is not None:
         printed = server.handle_error
@@ -64,22 +63,32 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """End a session, even if its JVM is dead. Then pyspark's references are reset so that a new one can be started."""
+    """End a session, even if its JVM is dead or dies now. In that case pyspark's references are reset so that a new one
+    can be started."""
     process = _jvm()
-    if process is None or process.poll() is None:
-        spark.stop()
-        return
-    with warnings.catch_warnings(), suppress(Py4JError, ConnectionError):
-        warnings.simplefilter("ignore", RuntimeWarning)  # about the unclean shutdown
-        spark.stop()
-    SparkSession._instantiatedSession = SparkSession._activeSession = None
-    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # about the unclean shutdown
+            spark.stop()
+    except (Py4JError, ConnectionError):
+        if process is None or not _ends(process):
+            raise
+    if process is not None and process.poll() is not None:
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def _jvm() -> subprocess.Popen[bytes] | None:
     """The JVM that this process started, if it did."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     return process
+
+
+def _ends(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the JVM ends: its connections close before the process exits."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    return process.poll() is not None
 
 
 def _ending(code: int) -> str:
