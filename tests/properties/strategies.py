@@ -154,7 +154,7 @@ class Case:
         try:
             return self._plan(hinted, routes)
         except HintError:  # the user may ask for a PE that cannot be
-            return self._plan(graph, routes)
+            return self._plan(replace(graph, hints={}), routes)
 
     def _plan(self, graph: LogicalGraph, routes: Mapping[str, tuple[str, ...]] | None) -> Plan:
         choice = self.choice
