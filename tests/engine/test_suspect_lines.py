@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tests.amount import share
 from tests.bad_files import BAD_CSV, BAD_JSON, Reading, csv_line, good, json_line
 from thalweg.engine.inputs.suspect_lines import suspect_lines
+from thalweg.engine.inputs.text_lines import TextLines
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.inputs.tolerant_text import UNREADABLE
 
@@ -21,6 +23,10 @@ PIECES = [
     b"\xef\xbb\xbf", b"0", b"-", b"+", b".", b"e5", b"E400", b"0x1F", b"NaN", b"Inf", b"-Infinity", b"null", b"true",
     b"TRUE", b"1", b"99999999999999999999", b'"i": 2', b'""',
 ]  # fmt: skip
+
+
+def with_ends(lines: list[bytes]) -> TextLines:
+    return TextLines(pa.array([line + b"\n" for line in lines], pa.large_binary()), np.arange(1, len(lines) + 1))
 
 
 def rejected(line: bytes, format: str) -> bool:
@@ -50,7 +56,7 @@ def test_only_lines_that_arrow_rejects(format: str) -> None:
             changed(chance, (chance.choice(bad) if chance.random() < 0.3 else line_of)(good(chance)).encode())
             for _ in range(chance.randrange(1, 20))
         ]
-        found = suspect_lines(HEADER[format], pa.array(lines, pa.large_binary()), format, TYPE)
+        found = suspect_lines(HEADER[format], with_ends(lines), format, TYPE)
         for row, line in enumerate(lines):
             fault = found.get(row)
             if fault is not None:
@@ -63,7 +69,7 @@ def test_only_lines_that_arrow_rejects(format: str) -> None:
 
 def test_faults_name_what_is_wrong() -> None:
     lines = [json_line((1, 0.5, "a", True)).encode(), b'{"i": "1", "x": 1, "s": "a", "b": true}', b"{"]
-    found = suspect_lines(b"", pa.array(lines, pa.large_binary()), "jsonl", TYPE)
+    found = suspect_lines(b"", with_ends(lines), "jsonl", TYPE)
     assert {row: str(fault).partition(" (")[0] for row, fault in found.items()} == {
         1: "i: expected int, found '1'",
         2: "expected a JSON object, found {",

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.engine.inputs.boxed_columns import boxed_column, json_column, json_misfits, text_misfits
+from thalweg.engine.inputs.text_lines import TextLines
 from thalweg.engine.storage.json_lines import TO_TEXT
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.arrow_types import Misfit, plain_values
@@ -63,26 +64,12 @@ class ReadableRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TextRecords:
-    """The raw records of a text file, by row, with their line numbers."""
-
-    texts: Sequence[bytes]
-    numbers: Sequence[int]
-
-    def text(self, row: int) -> str:
-        return self.texts[row].decode(errors="replace")
-
-    def place(self, row: int) -> str:
-        return f"line {self.numbers[row]}: "
-
-
-@dataclass(frozen=True, slots=True)
 class TableRows:
     """Rows of an Arrow table."""
 
     table: pa.Table
     at: Array
-    lines: TextRecords | None = None
+    lines: TextLines | None = None
     csv: bool = False
 
     def _all(self, name: str, kind: AttributeType) -> pa.ChunkedArray:
@@ -136,7 +123,7 @@ class JsonRows:
 
     rows: Sequence[Mapping[str, Any]]
     at: Array
-    lines: TextRecords
+    lines: TextLines
 
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
         return json_column(self.rows[start:stop], name, kind)

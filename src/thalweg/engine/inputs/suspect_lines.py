@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from thalweg.engine.inputs.text_faults import ACCEPTED, Fault, csv_fault, json_fault
+from thalweg.engine.inputs.text_lines import TextLines
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
 from thalweg.runtime.columns import Array
 
@@ -26,26 +27,18 @@ _NUMBER = _WHOLE + r"(?:\.[0-9]{1,17})?(?:[eE][-+]?[0-9]{1,2})?"
 _TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
 _JSON_VALUES = {INT: _WHOLE, FLOAT: _NUMBER, STR: _TEXT, BOOL: "true|false"}
 _ANY_VALUE = rf"{_TEXT}|{_NUMBER}|true|false|null|\[{_SPACE}(?:{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})*)?{_SPACE}\]"
-_NEW_LINE = pa.scalar(b"\n", pa.large_binary())
 _SAMPLE = 20  # lines in which attributes are looked for that the type does not have
 
 
-def suspect_lines(
-    header: bytes, lines: pa.LargeBinaryArray, format: str, tuple_type: TupleType
-) -> Mapping[int, Fault | None]:
+def suspect_lines(header: bytes, lines: TextLines, format: str, tuple_type: TupleType) -> Mapping[int, Fault | None]:
     """The lines that are bad, by index, and with None those that may be bad; all others are certainly read by Arrow."""
     return _csv_lines(header, lines, tuple_type) if format == "csv" else _json_lines(lines, tuple_type)
 
 
-def joined(lines: pa.LargeBinaryArray) -> bytes:
-    """The lines in one text."""
-    text: bytes = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), _NEW_LINE)[0].as_py()
-    return text
-
-
-def _json_lines(lines: pa.LargeBinaryArray, tuple_type: TupleType) -> dict[int, Fault | None]:
-    unmatched = _unmatched(lines, _json_pattern(lines[:_SAMPLE].to_pylist(), tuple_type))
-    return {row: json_fault(lines[row].as_py(), tuple_type, tuple_type.names) for row in unmatched}
+def _json_lines(lines: TextLines, tuple_type: TupleType) -> dict[int, Fault | None]:
+    names = tuple_type.names
+    unmatched = _unmatched(lines.texts, _json_pattern(lines.texts[:_SAMPLE].to_pylist(), tuple_type))
+    return {row: json_fault(lines.bare(row), tuple_type, names) for row in unmatched}
 
 
 def _json_pattern(first: Sequence[bytes], tuple_type: TupleType) -> str:
@@ -61,7 +54,7 @@ def _json_pattern(first: Sequence[bytes], tuple_type: TupleType) -> str:
         f"{re.escape(json.dumps(name, ensure_ascii=False))}{_SPACE}:{_SPACE}(?:{value})"
         for name, value in fields.items()
     )
-    return rf"^{_SPACE}\{{{_SPACE}(?:{field})(?:{_SPACE},{_SPACE}(?:{field}))*{_SPACE}\}}{_SPACE}$"
+    return rf"^{_SPACE}\{{{_SPACE}(?:{field})(?:{_SPACE},{_SPACE}(?:{field}))*{_SPACE}\}}{_SPACE}\n?$"
 
 
 def _unmatched(lines: pa.LargeBinaryArray, pattern: str) -> list[int]:
@@ -71,6 +64,15 @@ def _unmatched(lines: pa.LargeBinaryArray, pattern: str) -> list[int]:
         lines = pa.array([text if _is_text(text) else b"" for text in lines.to_pylist()], pa.large_binary())
         matches = pc.match_substring_regex(lines.cast(pa.large_string()), pattern=pattern)
     return _indices(pc.invert(matches))
+
+
+def _not_text(lines: pa.LargeBinaryArray | pa.ChunkedArray) -> list[int]:
+    """The lines that are not UTF-8."""
+    try:
+        lines.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return [row for row, text in enumerate(lines.to_pylist()) if not _is_text(text)]
+    return []
 
 
 def _is_text(text: bytes) -> bool:
@@ -86,22 +88,22 @@ def _indices(mask: pa.Array | pa.ChunkedArray) -> list[int]:
     return found
 
 
-def _csv_lines(header: bytes, lines: pa.LargeBinaryArray, tuple_type: TupleType) -> dict[int, Fault | None]:
-    names = _fields(header)
+def _csv_lines(header: bytes, lines: TextLines, tuple_type: TupleType) -> dict[int, Fault | None]:
+    names, live = _fields(header), tuple_type.names
     if names is None or len(set(names)) < len(names):
         return dict.fromkeys(range(len(lines)))
-    odd = pc.not_equal(pc.count_substring(lines, ","), len(names) - 1)
-    if b'"' in joined(lines):  # much faster than to search each line
-        odd = pc.or_(odd, pc.match_substring(lines, '"'))
-    unusual = [row for row in _indices(odd) if _column_count(lines[row].as_py()) != len(names)]
+    quoted = [row for row in _with_quotes(lines) if len(_fields(lines.bare(row)) or ()) != len(names)]
+    unusual = sorted({*quoted, *_not_text(lines.texts)})
     regular = np.delete(np.arange(len(lines)), unusual)
-    wrong = regular[_wrong_values(names, lines.take(pa.array(regular)), tuple_type)].tolist()
-    return {row: _csv_line(names, lines[row].as_py(), tuple_type) for row in (*unusual, *wrong)}
+    wrong = regular[_wrong_rows(names, lines.take(regular) if unusual else lines, tuple_type)].tolist()
+    suspects = ((row, _fields(lines.bare(row))) for row in sorted([*unusual, *wrong]))
+    return {row: None if some is None else csv_fault(names, some, tuple_type, live) for row, some in suspects}
 
 
-def _csv_line(names: Sequence[str], text: bytes, tuple_type: TupleType) -> Fault | None:
-    fields = _fields(text)
-    return None if fields is None else csv_fault(names, fields, tuple_type, tuple_type.names)
+def _with_quotes(lines: TextLines) -> list[int]:
+    if not np.any(np.frombuffer(lines.joined(), np.uint8) == ord('"')):  # much faster than to search each line
+        return []
+    return _indices(pc.match_substring(lines.texts, '"'))
 
 
 def _fields(line: bytes) -> list[str] | None:
@@ -112,40 +114,41 @@ def _fields(line: bytes) -> list[str] | None:
         return None
 
 
-def _column_count(line: bytes) -> int | None:
-    fields = _fields(line)
-    return None if fields is None else len(fields)
-
-
-def _wrong_values(names: Sequence[str], lines: pa.LargeBinaryArray, tuple_type: TupleType) -> Array:
-    """The lines with a value that Arrow may not convert. All of them have these columns."""
+def _wrong_rows(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -> Array:
+    """The lines that do not have these columns, or have a value that Arrow may not convert."""
     columns = {str(names.index(name)): kind for name, kind in tuple_type.attributes if name in names}
+    unequal: list[int] = []
+
+    def note(row: pyarrow.csv.InvalidRow) -> str:
+        unequal.append(row.number - 1)
+        return "skip"
+
     try:
         table = pyarrow.csv.read_csv(
-            pa.BufferReader(joined(lines) + b"\n"),
-            read_options=pyarrow.csv.ReadOptions(column_names=[str(i) for i in range(len(names))]),
+            pa.BufferReader(lines.joined()),
+            # Rows have numbers only without threads.
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, column_names=[str(i) for i in range(len(names))]),
+            parse_options=pyarrow.csv.ParseOptions(invalid_row_handler=note),
             convert_options=pyarrow.csv.ConvertOptions(
                 check_utf8=False, column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns)
             ),
         )
     except pa.ArrowException:
         return np.arange(0)
-    if len(table) != len(lines):  # a line break in quotes
+    if len(table) + len(unequal) != len(lines):  # a line break in quotes
         return np.arange(0)
+    present = np.delete(np.arange(len(lines)), unequal)
     wrong = np.zeros(len(lines), np.bool_)
+    wrong[unequal] = True
     for column, kind in columns.items():
-        wrong[_may_be_rejected(table.column(column), kind)] = True
+        wrong[present[_may_be_rejected(table.column(column), kind)]] = True
     return np.flatnonzero(wrong)
 
 
 def _may_be_rejected(column: pa.ChunkedArray, kind: AttributeType) -> list[int]:
     texts = column.cast(pa.binary())
     if kind.required not in ACCEPTED:
-        try:
-            column.validate(full=True)
-        except pa.ArrowInvalid:  # not UTF-8
-            return [row for row, text in enumerate(texts.to_pylist()) if not _is_text(text)]
-        return []
+        return []  # every text is
     rest = np.arange(len(column))
     if kind.required is INT:  # a pattern takes much longer
         few_digits = pc.and_(pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(texts), 18))

@@ -23,19 +23,19 @@ from thalweg.engine.inputs.bad_rows import (
     JsonRows,
     ReadableRows,
     TableRows,
-    TextRecords,
     check_rows,
     unreadable,
     whole_misfit,
 )
-from thalweg.engine.inputs.suspect_lines import joined, suspect_lines
+from thalweg.engine.inputs.suspect_lines import suspect_lines
+from thalweg.engine.inputs.text_lines import TextLines, csv_lines, json_lines
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.ir.types import TupleType
 from thalweg.runtime.columns import Array
 
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 _BLOCK = 4096  # lines that are tried together
-_TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")  # Arrow reads two rows
+_TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")
 _ROW_OF_ARROW = re.compile(r"Row #\d+: | in row \d+$")  # counted from the start of the attempt, so misleading
 
 
@@ -50,61 +50,55 @@ def text_parts(data: bytes, format: str, tuple_type: TupleType) -> tuple[int, li
 
 def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:
     if format != "csv":
-        return sum(1 for line in data.split(b"\n") if line.strip())
+        return len(json_lines(data))
     try:
         return len(parse_text(pa.BufferReader(data), "csv", tuple_type))
     except UNREADABLE:
-        return max(_line_count(data) - 1, 0) if data.strip(b"\r\n") else 1
-
-
-def _line_count(data: bytes) -> int:
-    """The number of lines, without empty ones."""
-    if b"\r" not in data and b"\n\n" not in data:
-        return data.strip(b"\n").count(b"\n") + 1
-    return sum(map(bool, data.splitlines()))
+        return len(csv_lines(data)) - 1 if data.strip(b"\r\n") else 1
 
 
 def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
     """The number of rows, the readable rows, and the bad ones."""
-    # As in Arrow, \n, \r and \r\n end a line, and empty lines are ignored.
-    numbered = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line]
-    lines = TextRecords([line for _, line in numbered[1:]], [number for number, _ in numbered[1:]])
+    lines = csv_lines(data)
+    rows = lines.span(1)
     try:
         table = parse_text(pa.BufferReader(data), "csv", tuple_type)
     except UNREADABLE as error:
-        if not numbered:
+        if not len(lines):
             return 1, None, [Bad(0, 1, "", str(error))]
-        rows, bad = _by_lines(numbered[0][1] + b"\n", lines, "csv", tuple_type)
-        return len(lines.texts), rows, bad
-    one_each = len(table) == len(lines.texts)  # line breaks in quotes make more lines than rows
-    return len(table), TableRows(table, np.arange(len(table)), lines if one_each else None, csv=True), []
+        readable, bad = _by_lines(lines.bare(0) + b"\n", rows, "csv", tuple_type)
+        return len(rows), readable, bad
+    one_each = len(table) == len(rows)  # line breaks in quotes make more lines than rows
+    return len(table), TableRows(table, np.arange(len(table)), rows if one_each else None, csv=True), []
 
 
 def _json_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
-    lines = _json_lines(data)
+    lines = json_lines(data)
     if any(kind.boxed for _, kind in tuple_type.attributes):
-        return len(lines.texts), *_parsed(lines)
-    if lines.texts and not _TWO_OBJECTS.search(data):
+        return len(lines), *_parsed(lines)
+    if len(lines) and not _has_two_objects(data):
         try:
             table = parse_text(pa.BufferReader(data), "jsonl", tuple_type)
         except UNREADABLE:
             table = None  # then line by line
-        if table is not None and len(table) == len(lines.texts):
+        if table is not None and len(table) == len(lines):
             return len(table), TableRows(table.select(list(tuple_type.names)), np.arange(len(table)), lines), []
     rows, bad = _by_lines(b"", lines, "jsonl", tuple_type)
-    return len(lines.texts), rows, bad
+    return len(lines), rows, bad
 
 
-def _json_lines(data: bytes) -> TextRecords:
-    numbered = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    return TextRecords([line for _, line in numbered], [number for number, _ in numbered])
+def _has_two_objects(data: bytes) -> bool:
+    """Whether a line has two objects, of which Arrow makes two rows."""
+    content = np.frombuffer(data, np.uint8)
+    after = content[np.flatnonzero(content[:-1] == ord("}")) + 1]
+    return bool(np.any(after != ord("\n"))) and _TWO_OBJECTS.search(data) is not None  # a pattern takes longer
 
 
-def _parsed(lines: TextRecords) -> tuple[ReadableRows, list[Bad]]:
+def _parsed(lines: TextLines) -> tuple[ReadableRows, list[Bad]]:
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     bad: list[Bad] = []
-    for row, line in enumerate(lines.texts):
+    for row, line in enumerate(lines.texts.to_pylist()):
         try:
             found = json.loads(line, parse_float=Decimal)
             if not isinstance(found, dict):
@@ -118,7 +112,7 @@ def _parsed(lines: TextRecords) -> tuple[ReadableRows, list[Bad]]:
 
 
 def _by_lines(
-    header: bytes, lines: TextRecords, format: str, tuple_type: TupleType
+    header: bytes, lines: TextLines, format: str, tuple_type: TupleType
 ) -> tuple[ReadableRows | None, list[Bad]]:
     """Read lines, without those that are certainly bad. None: not even the header can be read."""
     tables: list[pa.Table] = []
@@ -129,14 +123,13 @@ def _by_lines(
         try:
             empty = parse_text(pa.BufferReader(header), format, tuple_type)
         except UNREADABLE as error:
-            return None, [Bad(0, len(lines.texts), header.decode(errors="replace"), f"header: {_plain(error)}")]
+            return None, [Bad(0, len(lines), header.decode(errors="replace"), f"header: {_plain(error)}")]
         tables.append(empty)
-    texts = pa.array(lines.texts, pa.large_binary())
-    suspects = suspect_lines(header, texts, format, tuple_type)
-    others = np.delete(np.arange(len(texts)), list(suspects))
+    suspects = suspect_lines(header, lines, format, tuple_type)
+    others = np.delete(np.arange(len(lines)), list(suspects))
     uncertain = np.array([row for row, fault in suspects.items() if fault is None], np.int64)
     for rows in (others, uncertain):
-        for start, stop, found in _blocks(header, texts.take(pa.array(rows)), format, tuple_type):
+        for start, stop, found in _blocks(header, lines.take(rows), format, tuple_type):
             if isinstance(found, str):
                 bad.append(_bad(lines, int(rows[start]), found))
             else:
@@ -152,23 +145,23 @@ def _by_lines(
     return found_rows, bad
 
 
-def _bad(lines: TextRecords, row: int, reason: str) -> Bad:
+def _bad(lines: TextLines, row: int, reason: str) -> Bad:
     return Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{reason}")
 
 
 def _blocks(
-    header: bytes, texts: pa.LargeBinaryArray, format: str, tuple_type: TupleType
+    header: bytes, lines: TextLines, format: str, tuple_type: TupleType
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
     """Ranges of lines with their table, or for a single line the reason why it cannot be read. All of them are tried
     together first."""
-    whole = _together(header, texts, format, tuple_type) if len(texts) else ""
+    whole = _together(header, lines, format, tuple_type) if len(lines) else ""
     if not isinstance(whole, str):
-        yield 0, len(texts), whole
+        yield 0, len(lines), whole
         return
-    spans = [(start, min(start + _BLOCK, len(texts))) for start in reversed(range(0, len(texts), _BLOCK))]
+    spans = [(start, min(start + _BLOCK, len(lines))) for start in reversed(range(0, len(lines), _BLOCK))]
     while spans:
         start, stop = spans.pop()
-        found = _together(header, texts[start:stop], format, tuple_type)
+        found = _together(header, lines.span(start, stop), format, tuple_type)
         if isinstance(found, str) and stop - start > 1:
             middle = (start + stop) // 2
             spans += [(middle, stop), (start, middle)]
@@ -176,16 +169,16 @@ def _blocks(
             yield start, stop, found
 
 
-def _together(header: bytes, texts: pa.LargeBinaryArray, format: str, tuple_type: TupleType) -> pa.Table | str:
+def _together(header: bytes, lines: TextLines, format: str, tuple_type: TupleType) -> pa.Table | str:
     """The table of these lines, or the reason why they cannot be read together."""
-    alone = len(texts) == 1
-    data = b"%s%s\n" % (header, joined(texts))
+    alone = len(lines) == 1
+    data = header + lines.joined()
     try:
         table = parse_text(pa.BufferReader(data), format, tuple_type, other_columns=alone)
     except UNREADABLE as error:
         return _plain(error)
-    mixed = format == "jsonl" and not alone and _TWO_OBJECTS.search(data)
-    return table if len(table) == len(texts) and not mixed else f"{len(table)} rows in this line"
+    mixed = format == "jsonl" and not alone and _has_two_objects(data)
+    return table if len(table) == len(lines) and not mixed else f"{len(table)} rows in this line"
 
 
 def _plain(error: Exception) -> str:
