@@ -18,14 +18,14 @@ def test_lines_of_csv() -> None:
     for data in random_texts():
         lines = csv_lines(data)
         expected = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line]
-        assert [(lines.numbers[row], lines.bare(row)) for row in range(len(lines))] == expected, data
+        assert list(zip(lines.numbers.tolist(), lines.bare(range(len(lines))), strict=True)) == expected, data
 
 
 def test_lines_of_json() -> None:
     for data in random_texts():
         lines = json_lines(data)
         expected = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-        assert [(lines.numbers[row], lines.bare(row)) for row in range(len(lines))] == [
+        assert list(zip(lines.numbers.tolist(), lines.bare(range(len(lines))), strict=True)) == [
             (number, line.rstrip(b"\r")) for number, line in expected
         ], data
         assert bytes(lines.joined()).split(b"\n")[: len(lines)] == [line for _, line in expected]

@@ -99,7 +99,7 @@ class TableRows:
 
     def texts(self, indices: Sequence[int]) -> list[str]:
         if self.lines is not None:
-            return [self.lines.text(int(self.at[index])) for index in indices]
+            return self.lines.shown(self.at[np.asarray(indices, np.int64)].tolist())
         names, some = self.table.column_names, self.table.take(pa.array(indices, pa.int64()))
         values = zip(*(_shown(column) for column in some.columns), strict=True)
         return [", ".join(map("=".join, zip(names, row, strict=True))) for row in values]
@@ -138,7 +138,7 @@ class JsonRows:
         return JsonRows([self.rows[i] for i in kept.tolist()], self.at[kept], self.lines)
 
     def texts(self, indices: Sequence[int]) -> list[str]:
-        return [self.lines.text(int(self.at[index])) for index in indices]
+        return self.lines.shown(self.at[np.asarray(indices, np.int64)].tolist())
 
     def place(self, index: int) -> str:
         return self.lines.place(int(self.at[index]))

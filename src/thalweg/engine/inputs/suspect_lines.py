@@ -38,7 +38,9 @@ def suspect_lines(header: bytes, lines: TextLines, format: str, tuple_type: Tupl
 def _json_lines(lines: TextLines, tuple_type: TupleType) -> dict[int, Fault | None]:
     names = tuple_type.names
     unmatched = _unmatched(lines.texts, _json_pattern(lines.texts[:_SAMPLE].to_pylist(), tuple_type))
-    return {row: json_fault(lines.bare(row), tuple_type, names) for row in unmatched}
+    return {
+        row: json_fault(line, tuple_type, names) for row, line in zip(unmatched, lines.bare(unmatched), strict=True)
+    }
 
 
 def _json_pattern(first: Sequence[bytes], tuple_type: TupleType) -> str:
@@ -92,12 +94,14 @@ def _csv_lines(header: bytes, lines: TextLines, tuple_type: TupleType) -> dict[i
     names, live = _fields(header), tuple_type.names
     if names is None or len(set(names)) < len(names):
         return dict.fromkeys(range(len(lines)))
-    quoted = [row for row in _with_quotes(lines) if len(_fields(lines.bare(row)) or ()) != len(names)]
-    unusual = sorted({*quoted, *_not_text(lines.texts)})
+    quoted = _with_quotes(lines)
+    broken = [row for row, line in zip(quoted, lines.bare(quoted), strict=True) if _count(line) != len(names)]
+    unusual = sorted({*broken, *_not_text(lines.texts)})
     regular = np.delete(np.arange(len(lines)), unusual)
     wrong = regular[_wrong_rows(names, lines.take(regular) if unusual else lines, tuple_type)].tolist()
-    suspects = ((row, _fields(lines.bare(row))) for row in sorted([*unusual, *wrong]))
-    return {row: None if some is None else csv_fault(names, some, tuple_type, live) for row, some in suspects}
+    suspects = sorted([*unusual, *wrong])
+    fields = zip(suspects, map(_fields, lines.bare(suspects)), strict=True)
+    return {row: None if some is None else csv_fault(names, some, tuple_type, live) for row, some in fields}
 
 
 def _with_quotes(lines: TextLines) -> list[int]:
@@ -108,10 +112,17 @@ def _with_quotes(lines: TextLines) -> list[int]:
 
 def _fields(line: bytes) -> list[str] | None:
     """The fields of a line; None: its quotes do not match."""
+    text = line.rstrip(b"\r\n").decode(errors="surrogateescape")
+    if '"' not in text:
+        return text.split(",")
     try:
-        return next(csv.reader([line.rstrip(b"\r\n").decode(errors="surrogateescape")], strict=True), [])
+        return next(csv.reader([text], strict=True))
     except csv.Error:
         return None
+
+
+def _count(line: bytes) -> int:
+    return len(_fields(line) or ())
 
 
 def _wrong_rows(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -> Array:

@@ -26,6 +26,7 @@ from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit
 
 _SHOWN = 60  # characters of a text in a message
 _BOM = b"\xef\xbb\xbf"
+_DECODER = json.JSONDecoder(parse_float=Decimal)
 # Texts that Arrow's CSV reader certainly accepts; it decides about all others itself.
 ACCEPTED = {
     INT: re.compile(r"-?[0-9]{1,18}"),
@@ -94,7 +95,7 @@ def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Faul
     """Why a line of JSON is not a tuple; None: no reason is known."""
     text = line.removeprefix(_BOM).rstrip().decode(errors="surrogateescape")
     try:
-        document = json.loads(text, parse_float=Decimal)
+        document = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         if "Inf" in text:  # Arrow takes more forms of infinity than Python
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +24,12 @@ class TextLines:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def bare(self, row: int) -> bytes:
-        """A line without its end."""
-        line: bytes = self.texts[row].as_py()
-        return line.rstrip(b"\r\n")
+    def bare(self, rows: Sequence[int]) -> list[bytes]:
+        """Lines without their ends."""
+        return [line.rstrip(b"\r\n") for line in self.texts.take(pa.array(rows, pa.int64())).to_pylist()]
 
-    def text(self, row: int) -> str:
-        return self.bare(row).decode(errors="replace")
+    def shown(self, rows: Sequence[int]) -> list[str]:
+        return [line.decode(errors="replace") for line in self.bare(rows)]
 
     def place(self, row: int) -> str:
         return f"line {self.numbers[row]}: "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -66,7 +66,7 @@ def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | N
     except UNREADABLE as error:
         if not len(lines):
             return 1, None, [Bad(0, 1, "", str(error))]
-        readable, bad = _by_lines(lines.bare(0) + b"\n", rows, "csv", tuple_type)
+        readable, bad = _by_lines(lines.bare([0])[0] + b"\n", rows, "csv", tuple_type)
         return len(rows), readable, bad
     one_each = len(table) == len(rows)  # line breaks in quotes make more lines than rows
     return len(table), TableRows(table, np.arange(len(table)), rows if one_each else None, csv=True), []
@@ -104,7 +104,7 @@ def _parsed(lines: TextLines) -> tuple[ReadableRows, list[Bad]]:
             if not isinstance(found, dict):
                 raise ValueError("expected a JSON object")
         except (ValueError, RecursionError) as error:
-            bad.append(_bad(lines, row, str(error)))
+            bad += _bad(lines, {row: str(error)})
         else:
             rows.append(found)
             at.append(row)
@@ -131,11 +131,11 @@ def _by_lines(
     for rows in (others, uncertain):
         for start, stop, found in _blocks(header, lines.take(rows), format, tuple_type):
             if isinstance(found, str):
-                bad.append(_bad(lines, int(rows[start]), found))
+                bad += _bad(lines, {int(rows[start]): found})
             else:
                 tables.append(found)
                 at.append(rows[start:stop])
-    bad += [_bad(lines, row, str(fault)) for row, fault in suspects.items() if fault is not None]
+    bad += _bad(lines, {row: str(fault) for row, fault in suspects.items() if fault is not None})
     if not tables:
         return None, sorted(bad, key=lambda one: one.start)
     selected = [t.select([i for i, n in enumerate(t.column_names) if n in names]) for t in tables]
@@ -145,8 +145,12 @@ def _by_lines(
     return found_rows, bad
 
 
-def _bad(lines: TextLines, row: int, reason: str) -> Bad:
-    return Bad(row, row + 1, lines.text(row), f"{lines.place(row)}{reason}")
+def _bad(lines: TextLines, reasons: Mapping[int, str]) -> list[Bad]:
+    texts = lines.shown(list(reasons))
+    return [
+        Bad(row, row + 1, text, f"{lines.place(row)}{reason}")
+        for text, (row, reason) in zip(texts, reasons.items(), strict=True)
+    ]
 
 
 def _blocks(
