@@ -24,6 +24,21 @@ from thalweg.optimize.passes import make_plan
 ROW = (7, 0.5, "a", True)
 
 
+class One(tw.Tuple):
+    i: int
+
+
+class OneOptional(tw.Tuple):
+    """Read by Python, not by Arrow."""
+
+    i: int | None
+
+
+class Text(tw.Tuple):
+    i: int
+    s: str
+
+
 class Typed(tw.Tuple):
     i: int
     amount: Decimal
@@ -91,6 +106,17 @@ JSON_FAULTS = {
     '{"i": 1, "x": 1.0, "s": 2, "b": true}': ("attribute s does not fit", "str", "2"),
     '{"i": 1, "x": 1.0, "s": "a", "b": 1}': ("attribute b does not fit", "bool", "1"),
     '{"i": [1], "x": 1.0, "s": "a", "b": true}': (MISFIT, "int", "[1]"),
+    f'{{"i": {"1" * 5000}, "x": 1.0, "s": "a", "b": true}}': (MISFIT, "int", f"{'1' * 60}…"),
+    '{"i": 1, "i": 2, "x": 1.0, "s": "a", "b": true}': (
+        JSON,
+        "a JSON object",
+        '{"i": 1, "i": 2, "x": 1.0, "s": "a", "b": true} (Column(/i) was specified twice)',
+    ),
+    '{"i": 1, "x": 1e999, "s": "a", "b": true}': (
+        JSON,
+        "a JSON object",
+        '{"i": 1, "x": 1e999, "s": "a", "b": true} (Number too big to be stored in double)',
+    ),
 }
 TYPED_CSV = {
     "1,x,2024-05-06,": ("attribute amount does not fit", "Decimal", "'x'"),
@@ -159,6 +185,65 @@ def test_line_breaks_in_quotes(tmp_path: Path) -> None:
     assert told(failure(tmp_path, "csv", Reading)) == ("attribute x does not fit", "float", "'x' in row 2, line 6")
 
 
+def test_a_quote_that_is_not_closed(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", ["i,x,s,b", csv_line(ROW), '1,0.5,"a,true', csv_line(ROW), csv_line(ROW)])
+    error = failure(tmp_path, "csv", Reading)
+    found = "3 columns (1,0.5,a,true\\n7,0.5,a,true\\n7,0.5,a,true\\n) in row 1, line 3"
+    assert told(error) == (CSV, "4 columns (i, x, s, b)", found)
+    assert error.hint == "the row has several lines: is a quote missing that closes a field?"
+
+
+def test_a_row_after_a_long_field(tmp_path: Path) -> None:
+    """Python's reader of CSV has a limit of 128 KiB, Arrow's has none."""
+    write(tmp_path / "a.csv", ["i,x,s,b", f"1,0.5,{'a' * 200_000},true", "x,0.5,a,true"])
+    assert told(failure(tmp_path, "csv", Reading)) == (MISFIT, "int", "'x' in row 1, line 3")
+
+
+def test_a_header_that_is_not_text(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", ["i,x,s,b,\udcff", f"{csv_line(ROW)},1"])
+    message, _, found = told(failure(tmp_path, "csv", Reading))
+    assert (message, "the header is not in UTF-8" in str(found)) == (CSV, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("i,i,x,s,b", "rename the columns: 2 of them are called i"),
+        ("I,x,s,b", "did you mean `I`?"),
+        (" i,x,s,b", "did you mean ` i`?"),
+    ],
+)
+def test_columns_that_are_not_found(tmp_path: Path, header: str, hint: str) -> None:
+    write(tmp_path / "a.csv", [header, "1," * (header.count(",") - 3) + csv_line(ROW)])
+    error = failure(tmp_path, "csv", Reading)
+    assert told(error) == (MISFIT, "int", f"a file with {header.replace(',', ', ')}")
+    assert error.hint == hint
+
+
+@pytest.mark.parametrize("epoch", [1_000_000, 1_000])
+def test_a_line_that_only_arrow_rejects(tmp_path: Path, epoch: int) -> None:
+    rows = [json_line((i, 0.5, "a" * 30, True)) for i in range(30_000)]
+    rows[23_456] = rows[25_000] = '{"i": 1, "x": 1.0, "s": "a", "b": true, "i": 1}'
+    write(tmp_path / "a.jsonl", rows)
+    found = told(failure(tmp_path, "jsonl", Reading, epoch))[2]
+    assert str(found).endswith("(Column(/i) was specified twice) in row 23456, line 23457")
+
+
+def test_attributes_that_the_type_does_not_have(tmp_path: Path) -> None:
+    """They may have different types in each line, be there twice, and even have names that are not text."""
+    others = ['"z": 1', '"z": "a"', '"z": [1, "a"]', '"z": 1, "z": {}', '"\udcff": 1', f'"z": {"1" * 5000}']
+    write(tmp_path / "a.jsonl", [f'{{"i": {i}, {other}}}' for i, other in enumerate(others)])
+    for tuple_type in (One, OneOptional):
+        app = tw.App("others")
+        app.source(tw.files(tmp_path, format="jsonl"), tuple_type).sink(tw.collect())
+        assert [row.i for row in tw.run(app, engine="local").tuples()] == list(range(len(others)))
+
+
+def test_a_line_with_too_many_brackets(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", ['{"i": 1}', f'{{"i": 1, "z": {"[" * 200_000}{"]" * 200_000}}}'])
+    assert str(failure(tmp_path, "jsonl", OneOptional).found).endswith("line 2: too many nested brackets")
+
+
 def test_a_byte_order_mark(tmp_path: Path) -> None:
     write(tmp_path / "csv" / "a.csv", ["\ufeffi,x,s,b", csv_line(ROW), "x,0.5,a,true"])
     assert told(failure(tmp_path / "csv", "csv", Reading)) == (MISFIT, "int", "'x' in row 1, line 3")
@@ -187,17 +272,57 @@ TABLES: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("fault", TABLES)
 @pytest.mark.parametrize("epoch", [1_000_000, 700])
 def test_tables(tmp_path: Path, format: str, fault: str, epoch: int) -> None:
-    class One(tw.Tuple):
-        i: int
-
     column, expected, found = TABLES[fault]
-    table = pa.table({"i": column})
+    write_table(tmp_path, format, pa.table({"i": column}))
+    error = failure(tmp_path, format, One, epoch)
+    assert told(error) == (MISFIT, expected, found)
+    assert "on_error" in str(error.hint)
+    assert ("declare it as `i: int | None`" in str(error.hint)) == (fault == "null")
+
+
+def write_table(folder: Path, format: str, table: pa.Table) -> None:
     if format == "parquet":
-        pq.write_table(table, tmp_path / "a.parquet", row_group_size=1_000)
+        pq.write_table(table, folder / "a.parquet", row_group_size=1_000)
     else:
-        with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        with pa.ipc.new_file(folder / "a.arrow", table.schema) as file:
             file.write_table(table, max_chunksize=1_000)
-    assert told(failure(tmp_path, format, One, epoch)) == (MISFIT, expected, found)
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize("coded", [False, True])
+def test_texts_of_tables_that_are_not_utf8(tmp_path: Path, format: str, coded: bool) -> None:
+    texts = pa.array([*[b"a", b"b"] * 1_200, b"x\xff", b"c"]).view(pa.string())
+    table = pa.table({"i": [1] * len(texts), "s": texts.dictionary_encode() if coded else texts})
+    write_table(tmp_path, format, table)
+    found = told(failure(tmp_path, format, Text))
+    assert found == ("attribute s does not fit", "str in UTF-8", "'x�' in row 2400")
+
+
+def test_damaged_offsets(tmp_path: Path) -> None:
+    """Arrow does not check them when it reads the file; using them would end the process."""
+    write_table(tmp_path, "arrow", pa.table({"i": range(1_000), "s": [f"text {i}" for i in range(1_000)]}))
+    data = (tmp_path / "a.arrow").read_bytes()
+    offset = (sum(len(f"text {i}") for i in range(500))).to_bytes(4, "little")
+    assert data.count(offset) == 1
+    (tmp_path / "a.arrow").write_bytes(data.replace(offset, b"\xff\xff\xff\x5a"))
+    message, _, found = told(failure(tmp_path, "arrow", Text))
+    assert message == "attribute s does not fit"
+    assert str(found).startswith("damaged data")
+    assert str(found).endswith("in row 499")
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_truncated_table(tmp_path: Path, format: str) -> None:
+    write_table(tmp_path, format, pa.table({"i": range(1_000)}))
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-100])
+    assert told(failure(tmp_path, format, One))[0] == f"this file cannot be read as {format}"
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_table_with_two_columns_of_one_name(tmp_path: Path, format: str) -> None:
+    write_table(tmp_path, format, pa.table([pa.array([1]), pa.array([2])], names=["i", "i"]))
+    assert told(failure(tmp_path, format, One)) == (MISFIT, "int", "a file with i, i")
 
 
 def test_a_row_after_row_groups_that_were_skipped(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ def test_a_file_that_is_deleted_while_the_folder_is_looked_at(tmp_path: Path, mo
             file.unlink()
         return stat(file)
 
-    def count_gone(path: str, format: str) -> int:
+    def count_gone(path: str, format: str, operator: str) -> int:
         if path.endswith("b.parquet"):
             Path(path).unlink()
-        return count(path, format)
+        return count(path, format, operator)
 
     monkeypatch.setattr(splits, "_stat", stat_gone)
     monkeypatch.setattr(splits, "_count_rows", count_gone)

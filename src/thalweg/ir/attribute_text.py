@@ -20,9 +20,11 @@ from thalweg.ir.types import BYTES, DATE, DATETIME, DECIMAL, FLOAT, AttributeTyp
 class Misfit(Exception):
     """A value, or with `whole` a column, does not fit its type. `row`: its index in the column."""
 
-    def __init__(self, expected: str, found: str, *, whole: bool = False, row: int | None = None) -> None:
+    def __init__(
+        self, expected: str, found: str, *, whole: bool = False, row: int | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(f"expected {expected}, found {found}")
-        self.expected, self.found, self.whole, self.row = expected, found, whole, row
+        self.expected, self.found, self.whole, self.row, self.hint = expected, found, whole, row, hint
 
 
 TO_TEXT: Mapping[AttributeType, Callable[[Any], str]] = {

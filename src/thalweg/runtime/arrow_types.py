@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.errors import did_you_mean
 from thalweg.ir.attribute_text import Misfit as Misfit
 from thalweg.ir.types import BOOL, BYTES, DATE, DATETIME, DECIMAL, FLOAT, INT, STR, AttributeType
 
@@ -24,6 +25,7 @@ ARROW_TYPES: Mapping[AttributeType, pa.DataType] = {
     DATE: pa.date32(),
     DECIMAL: pa.decimal128(38, 18),
 }
+_SHOWN = 60  # bytes of a damaged text in a message
 _EPOCH, _DAY_ZERO, _MICROSECOND = datetime(1970, 1, 1), date(1970, 1, 1).toordinal(), timedelta(microseconds=1)
 
 
@@ -66,14 +68,78 @@ def distinct(table: pa.Table) -> pa.Table:
     for index, column in enumerate(table.columns):
         if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
             continue
+        if any(invalid(chunk) for chunk in column.chunks):  # reported where the column is used
+            continue
         if not all(_is_distinct(chunk.dictionary) for chunk in column.chunks):
             decoded = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
             table = table.set_column(index, table.column_names[index], pa.chunked_array(decoded, pa.string()))
     return table
 
 
+def invalid(values: pa.Array | pa.ChunkedArray) -> pa.ArrowInvalid | None:
+    """Why these values are damaged: text that is not UTF-8, offsets out of range. Their use can end the process."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return error
+    return None
+
+
+def check_valid(column: pa.ChunkedArray, kind: AttributeType) -> None:
+    """Raises Misfit, with the first row, if values are damaged."""
+    error = invalid(column)
+    if error is None:
+        return
+    start, stop = 0, len(column)
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        start, stop = (start, middle) if _damaged(column.slice(start, middle - start)) else (middle, stop)
+    expected = "str in UTF-8" if kind.required is STR else str(kind)
+    raise Misfit(expected, _text(column.slice(start, 1)) or f"damaged data ({error})", row=start)
+
+
+def _text(column: pa.ChunkedArray) -> str | None:
+    """The text in a column of one row, with replacements for bytes that are not UTF-8; None: its length is damaged."""
+    [one] = [chunk for chunk in column.chunks if len(chunk)]
+    if pa.types.is_dictionary(one.type):
+        one = one.dictionary.slice(one.indices[0].as_py(), 1)
+    try:
+        one.validate()
+        found: bytes = one.cast(pa.large_binary())[0].as_py()
+    except pa.ArrowException:
+        return None
+    return repr(found[:_SHOWN].decode(errors="replace"))
+
+
+def _damaged(column: pa.ChunkedArray) -> bool:
+    """Whether one of the values is damaged. Arrow checks a dictionary as a whole, whichever of its entries are used."""
+    for chunk in column.chunks:
+        if not pa.types.is_dictionary(chunk.type):
+            if invalid(chunk):
+                return True
+        elif any(invalid(chunk.dictionary.slice(i, 1)) for i in chunk.indices.unique().drop_null().to_pylist()):
+            return True
+    return False
+
+
 def _is_distinct(values: pa.Array) -> bool:
     return pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values)
+
+
+def one_column(table: pa.Table, name: str, kind: AttributeType) -> pa.ChunkedArray:
+    """The column of an attribute; raises Misfit if the table has none, or several."""
+    there = table.column_names
+    if there.count(name) == 1:
+        return table.column(name)
+    found = f"a file with {', '.join(there)}" if there else "a file with none of the required columns"
+    raise Misfit(str(kind), found, whole=True, hint=_other_name(name, there))
+
+
+def _other_name(name: str, there: Sequence[str]) -> str | None:
+    if name in there:
+        return f"rename the columns: {there.count(name)} of them are called {name}"
+    alike = [other for other in there if other.strip().lower() == name.lower()]
+    return f"did you mean `{alike[0]}`?" if alike else did_you_mean(name, there)
 
 
 def plain_values(column: pa.ChunkedArray, kind: AttributeType) -> pa.ChunkedArray:

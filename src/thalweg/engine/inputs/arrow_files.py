@@ -16,12 +16,12 @@ _MAGIC = b"ARROW1"  # of the file format; a stream starts with its schema
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[pa.NativeFile]:
+def _opened(path: str, operator: str | None) -> Iterator[pa.NativeFile]:
     try:
         with pa.memory_map(path) if Path(path).stat().st_size else pa.OSFile(path) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise InputError("this file cannot be read as arrow", found=f"{path}: {error}") from None
+        raise InputError("this file cannot be read as arrow", operator=operator, found=f"{path}: {error}") from None
 
 
 def is_file_format(file: pa.NativeFile) -> bool:
@@ -31,8 +31,8 @@ def is_file_format(file: pa.NativeFile) -> bool:
     return magic == _MAGIC
 
 
-def count_arrow_rows(path: str) -> int:
-    with _opened(path) as file:
+def count_arrow_rows(path: str, operator: str | None = None) -> int:
+    with _opened(path, operator) as file:
         if is_file_format(file):
             one = [0] if pa.ipc.open_file(file).schema.names else []  # columns of a compressed file are decompressed
             file.seek(0)
@@ -41,9 +41,9 @@ def count_arrow_rows(path: str) -> int:
         return sum(batch.num_rows for batch in pa.ipc.open_stream(file))
 
 
-def read_arrow(path: str, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+def read_arrow(path: str, start: int, stop: int, columns: Sequence[str], operator: str) -> pa.Table:
     """Rows start..stop of these columns, if present. In the file format, only the record batches needed are read."""
-    with _opened(path) as file:
+    with _opened(path, operator) as file:
         is_file = is_file_format(file)
         open_ = pa.ipc.open_file if is_file else pa.ipc.open_stream
         schema = open_(file).schema

@@ -17,7 +17,7 @@ from thalweg.engine.inputs.boxed_columns import boxed_column, json_column, json_
 from thalweg.engine.inputs.text_lines import TextLines
 from thalweg.engine.storage.json_lines import TO_TEXT
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.runtime.arrow_types import Misfit, plain_values
+from thalweg.runtime.arrow_types import Misfit, one_column, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
 
 
@@ -72,21 +72,15 @@ class TableRows:
     lines: TextLines | None = None
     csv: bool = False
 
-    def _all(self, name: str, kind: AttributeType) -> pa.ChunkedArray:
-        if self.table.column_names.count(name) != 1:
-            there = ", ".join(self.table.column_names) or "none of the required columns"
-            raise Misfit(str(kind), f"a file with {there}", whole=True)
-        return self.table.column(name)
-
     def column(self, name: str, kind: AttributeType, start: int, stop: int) -> Column:
-        column = self._all(name, kind).slice(start, stop - start)
+        column = one_column(self.table, name, kind).slice(start, stop - start)
         if kind.boxed:
             return boxed_column(column, kind, text=self.csv)
         return from_arrow(plain_values(column, kind))
 
     def misfits(self, name: str, kind: AttributeType) -> Iterable[tuple[int, Misfit]]:
         if self.csv and kind.boxed and kind.required in TO_TEXT:
-            return text_misfits(self._all(name, kind), kind)
+            return text_misfits(one_column(self.table, name, kind), kind)
         return _halved(len(self.at), lambda start, stop: self.column(name, kind, start, stop))
 
     def nulls(self, name: str) -> Array:

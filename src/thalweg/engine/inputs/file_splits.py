@@ -18,7 +18,7 @@ from thalweg.engine.inputs.arrow_files import ARROW_SUFFIXES, count_arrow_rows, 
 from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
 from thalweg.engine.inputs.file_identity import changed, check_unchanged
 from thalweg.engine.inputs.parquet_files import read_groups
-from thalweg.engine.inputs.text_faults import file_error, text_fault
+from thalweg.engine.inputs.text_faults import SKIPPING, file_error, may_be_missing, text_fault
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.inputs.tolerant_files import count_tolerantly
 from thalweg.engine.storage.json_lines import count_json_rows, json_rows
@@ -27,7 +27,7 @@ from thalweg.errors import InputError, Where
 from thalweg.ir.expr import Expr
 from thalweg.ir.operators import Source
 from thalweg.ir.types import AttributeType, TupleType
-from thalweg.runtime.arrow_types import Misfit, plain_values
+from thalweg.runtime.arrow_types import Misfit, check_valid, one_column, plain_values
 from thalweg.runtime.columns import Array, Column, from_arrow
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.objects import from_stored
@@ -160,7 +160,7 @@ class FileSplits:
 
     def _count_valid(self, path: str) -> int:
         if self.format != "csv":
-            return _count_rows(path, self.format)
+            return _count_rows(path, self.format, self.source.name)
         try:
             return len(parse_text(path, "csv", None))
         except pa.ArrowException as error:
@@ -195,14 +195,14 @@ def _stat(file: Path) -> os.stat_result | None:
         return None
 
 
-def _count_rows(path: str, format: str) -> int:
+def _count_rows(path: str, format: str, operator: str) -> int:
     if format == "parquet":
         try:
             return int(pq.read_metadata(path).num_rows)
         except (pa.ArrowException, OSError) as error:
-            raise InputError("this file cannot be read as parquet", found=f"{path}: {error}") from None
+            raise file_error(None, path, format, error, operator) from None
     if format == "arrow":
-        return count_arrow_rows(path)
+        return count_arrow_rows(path, operator)
     return count_json_rows(path)
 
 
@@ -251,13 +251,13 @@ class FileReader:
                 if table is None:
                     columns[name] = json_column(rows, name, kinds[name])
                 elif self.spooled and kinds[name].boxed:
-                    columns[name] = from_stored(self._present(table, name, kinds[name]).combine_chunks())
+                    columns[name] = from_stored(self._column(table, name, kinds[name]).combine_chunks())
                 elif kinds[name].boxed:
-                    column = self._present(table, name, kinds[name])
+                    column = self._column(table, name, kinds[name])
                     text = self.format == "csv"
                     columns[name] = boxed_column(column, kinds[name], text=text)
                 else:
-                    column = self._present(table, name, kinds[name])
+                    column = self._column(table, name, kinds[name])
                     columns[name] = from_arrow(plain_values(column, kinds[name]))
             except Misfit as misfit:
                 raise self._misfit(name, chunk, misfit, at) from None
@@ -272,15 +272,15 @@ class FileReader:
         except OSError as error:
             raise file_error(None, chunk.path, "jsonl", error, self.source) from None
 
-    def _present(self, table: pa.Table, name: str, kind: AttributeType) -> pa.ChunkedArray:
-        if name not in table.column_names:
-            there = ", ".join(table.column_names) or "none of the required columns"
-            raise Misfit(str(kind), f"a file with {there}", whole=True)
-        return table.column(name)
+    def _column(self, table: pa.Table, name: str, kind: AttributeType) -> pa.ChunkedArray:
+        column = one_column(table, name, kind)
+        if self.format not in ("csv", "jsonl") and not self.spooled:
+            check_valid(column, kind)
+        return column
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, Array | None]:
         if self.format == "arrow":
-            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns), None
+            return read_arrow(chunk.path, chunk.start, chunk.stop, self.columns, self.source), None
         if self.format != "parquet":
             format, wanted = self.format, self.tuple_type
             try:
@@ -296,7 +296,7 @@ class FileReader:
             groups = read_groups(chunk, self.columns, self.tuple_type, self.wanted)
             return groups.table, groups.at
         except (pa.ArrowException, OSError) as error:
-            raise InputError("this file cannot be read", operator=self.source, found=f"{chunk.path}: {error}") from None
+            raise file_error(None, chunk.path, self.format, error, self.source) from None
 
     def _unreadable(self, chunk: Chunk, error: Exception) -> InputError:
         """The error of a text file: of its first row that does not fit."""
@@ -306,9 +306,14 @@ class FileReader:
     def _misfit(self, name: str, chunk: Chunk, misfit: Misfit, at: Array | None) -> InputError:
         if misfit.row is not None and self.format in ("csv", "jsonl"):
             return self._unreadable(chunk, misfit)
-        found = misfit.found
+        found, hint = misfit.found, misfit.hint
         if misfit.row is not None:
             found += f" in row {chunk.start + int(misfit.row if at is None else at[misfit.row])}"
+            hint = may_be_missing(name, self.tuple_type.kind(name)) if misfit.found == "nothing" else SKIPPING
         return InputError(
-            f"attribute {name} does not fit: {chunk.path}", operator=self.source, expected=misfit.expected, found=found
+            f"attribute {name} does not fit: {chunk.path}",
+            operator=self.source,
+            expected=misfit.expected,
+            found=found,
+            hint=hint,
         )

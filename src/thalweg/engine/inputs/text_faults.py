@@ -10,23 +10,24 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 
-from thalweg.engine.storage.json_lines import TO_TEXT, from_json, from_text
+from thalweg.engine.inputs.text_tables import parse_text
+from thalweg.engine.storage.json_lines import TO_TEXT, decode_line, from_json, from_text, load_json
 from thalweg.errors import InputError
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit
 
 _SHOWN = 60  # characters of a text in a message
+_ROW_OF_ARROW = re.compile(r"^JSON parse error: |\.? in row \d+$")  # counted from the start of a block
 _BOM = b"\xef\xbb\xbf"
-_DECODER = json.JSONDecoder(parse_float=Decimal)
 # Texts that Arrow's CSV reader certainly accepts; it decides about all others itself.
 ACCEPTED = {
     INT: re.compile(r"-?[0-9]{1,18}"),
@@ -71,40 +72,60 @@ def file_error(
     )
 
 
+_NOT_CLOSED = "the row has several lines: is a quote missing that closes a field?"
 SKIPPING = 'tw.files(…, on_error="skip") skips such rows, "dead_letter" sends them to a separate stream'
 
 
 def text_fault(path: str, format: str, tuple_type: TupleType, live: Container[str]) -> Fault | None:
     """The first row of a text file that does not fit. Nulls matter only in live attributes. None: it is not known."""
     data = Path(path).read_bytes()
-    faults = csv_faults(data, tuple_type, live) if format == "csv" else _json_faults(data, tuple_type, live)
-    return next(faults, None)
+    if format == "csv":
+        return next(csv_faults(data, tuple_type, live), None)
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    faults = ((row, json_fault(line, tuple_type, live)) for row, (_, line) in enumerate(lines))
+    row, fault = next(((row, fault) for row, fault in faults if fault is not None), (len(lines), None))
+    if not any(kind.boxed for _, kind in tuple_type.attributes):  # Arrow rejects more than Python does
+        row, fault = _first_rejected([line for _, line in lines[:row]], tuple_type) or (row, fault)
+    return None if fault is None else replace(fault, row=row, line=lines[row][0])
 
 
-def _json_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> Iterator[Fault]:
-    row = 0
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            fault = json_fault(line, tuple_type, live)
-            if fault is not None:
-                yield replace(fault, row=row, line=number)
-            row += 1
+def _first_rejected(lines: Sequence[bytes], tuple_type: TupleType) -> tuple[int, Fault] | None:
+    """The first line of JSON that Arrow does not read, although Python does: a name that occurs twice, 1e999."""
+    if _rejection(lines, tuple_type) is None:
+        return None
+    start, stop = 0, len(lines)
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        start, stop = (middle, stop) if _rejection(lines[start:middle], tuple_type) is None else (start, middle)
+    reason = _ROW_OF_ARROW.sub("", str(_rejection(lines[start:stop], tuple_type)))
+    text = lines[start].strip().decode(errors="surrogateescape")
+    return start, Fault(None, "a JSON object", f"{_one_line(text)} ({reason})")
+
+
+def _rejection(lines: Sequence[bytes], tuple_type: TupleType) -> Exception | None:
+    if not lines:
+        return None
+    try:
+        parse_text(pa.BufferReader(b"\n".join(lines)), "jsonl", tuple_type)
+    except pa.ArrowException as error:
+        return error
+    return None
 
 
 def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Fault | None:
     """Why a line of JSON is not a tuple; None: no reason is known."""
-    text = line.removeprefix(_BOM).rstrip().decode(errors="surrogateescape")
+    text = decode_line(line.rstrip())
     try:
-        document = _DECODER.decode(text)
+        document = load_json(line.rstrip())
     except json.JSONDecodeError as error:
         if "Inf" in text:  # Arrow takes more forms of infinity than Python
             return None
         what = error.msg.removesuffix(" at")
-        return Fault(None, "a JSON object", f"{short(_visible(text.strip()))} ({what}, column {error.colno})")
-    except (ValueError, RecursionError):  # thousands of digits, or of brackets
+        return Fault(None, "a JSON object", f"{_one_line(text.strip())} ({what}, column {error.colno})")
+    except ValueError:  # thousands of brackets
         return None
     if not isinstance(document, dict):
-        return Fault(None, "a JSON object", short(_visible(text.strip())))
+        return Fault(None, "a JSON object", _one_line(text.strip()))
     converted = any(kind.boxed for _, kind in tuple_type.attributes)  # by Python, which reads only live attributes
     for name, kind in tuple_type.attributes:
         value = document.get(name)
@@ -118,11 +139,11 @@ def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Faul
             missing = value is None and name not in document
             there = f" (the line has {short(', '.join(document)) or 'no attribute'})" if missing else ""
             found = short(misfit.found.removesuffix(f" at {name}")) + there
-            return Fault(name, misfit.expected, found, _may_be_missing(name, kind) if value is None else None)
+            return Fault(name, misfit.expected, found, may_be_missing(name, kind) if value is None else None)
     return None
 
 
-def _may_be_missing(name: str, kind: AttributeType) -> str:
+def may_be_missing(name: str, kind: AttributeType) -> str:
     return f"declare it as `{name}: {kind} | None` if it may be missing; {SKIPPING}"
 
 
@@ -132,6 +153,7 @@ def csv_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> Iter
     records = csv.reader(io.StringIO(text, newline=""))
     header: list[str] | None = None
     row, end = 0, 0
+    limit = csv.field_size_limit(sys.maxsize)
     try:
         for fields in records:
             start, end = end + 1, records.line_num
@@ -142,10 +164,13 @@ def csv_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> Iter
                 continue
             fault = csv_fault(header, fields, tuple_type, live)
             if fault is not None:
-                yield replace(fault, row=row, line=start)
+                hint = _NOT_CLOSED if fault.attribute is None and end > start else fault.hint
+                yield replace(fault, row=row, line=start, hint=hint)
             row += 1
-    except csv.Error:  # a field of more than 128 KiB
+    except csv.Error:  # unknown to Python; the error is then that of Arrow
         return
+    finally:
+        csv.field_size_limit(limit)
 
 
 def csv_fault(
@@ -154,14 +179,14 @@ def csv_fault(
     """Why a row of CSV is not a tuple; None: no reason is known."""
     if len(fields) != len(header):
         expected = f"{len(header)} columns ({short(', '.join(header))})"
-        return Fault(None, expected, f"{len(fields)} columns ({short(_visible(','.join(fields)))})")
+        return Fault(None, expected, f"{len(fields)} columns ({_one_line(','.join(fields))})")
     for name, kind in tuple_type.attributes:
         if name not in header:
             continue
         text = fields[header.index(name)]
         if not text and kind.required is not STR:
             if not kind.optional and name in live:
-                return Fault(name, f"{kind} in every row", "nothing", _may_be_missing(name, kind))
+                return Fault(name, f"{kind} in every row", "nothing", may_be_missing(name, kind))
         elif not _text_fits(text, kind, used=name in live):
             expected = "str in UTF-8" if kind.required is STR else str(kind)
             return Fault(name, expected, repr(short(_visible(text))))
@@ -170,6 +195,10 @@ def csv_fault(
 
 def _visible(text: str) -> str:
     return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _one_line(text: str) -> str:
+    return short(_visible(text).replace("\r", "\\r").replace("\n", "\\n"))
 
 
 def _text_fits(text: str, kind: AttributeType, *, used: bool) -> bool:

@@ -11,17 +11,14 @@ from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
 
 
-def parse_text(
-    source: str | pa.NativeFile, format: str, tuple_type: TupleType | None, *, other_columns: bool = True
-) -> pa.Table:
+def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
     """The table of a file, or of bytes in memory; raises Arrow's errors. Without a tuple type, types are inferred.
-    Without `other_columns`, JSON attributes that the type does not have are not read, so their types do not matter."""
+    JSON attributes that the type does not have are not read, so each row may have others, of any type."""
     kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
     types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     if format != "csv":
-        schema = pa.schema(list(types.items())) if types else None
-        others = "infer" if other_columns else "ignore"
-        options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        schema = pa.schema(list(types.items()))
+        options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         table = pyarrow.json.read_json(source, parse_options=options)
         for name, kind in kinds.items():
             if kind is STR:
@@ -33,6 +30,10 @@ def parse_text(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )
     table = pyarrow.csv.read_csv(source, convert_options=convert)
+    try:
+        table.schema.names  # noqa: B018 (decodes them)
+    except UnicodeDecodeError as error:
+        raise pa.ArrowInvalid(f"the header is not in UTF-8 ({error})") from None
     for n, k in () if tuple_type is None else tuple_type.attributes:
         if k is STR and table.column_names.count(n) == 1:
             table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))

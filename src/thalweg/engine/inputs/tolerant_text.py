@@ -8,10 +8,8 @@ valid tuple under one policy is valid under all. Bad lines that are certain to b
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,10 +28,11 @@ from thalweg.engine.inputs.bad_rows import (
 from thalweg.engine.inputs.suspect_lines import suspect_lines
 from thalweg.engine.inputs.text_lines import TextLines, csv_lines, json_lines
 from thalweg.engine.inputs.text_tables import parse_text
+from thalweg.engine.storage.json_lines import load_json
 from thalweg.ir.types import TupleType
 from thalweg.runtime.columns import Array
 
-UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
+UNREADABLE = (pa.ArrowException, OSError)
 _BLOCK = 4096  # lines that are tried together
 _TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")
 _ROW_OF_ARROW = re.compile(r"Row #\d+: | in row \d+$")  # counted from the start of the attempt, so misleading
@@ -100,10 +99,10 @@ def _parsed(lines: TextLines) -> tuple[ReadableRows, list[Bad]]:
     bad: list[Bad] = []
     for row, line in enumerate(lines.texts.to_pylist()):
         try:
-            found = json.loads(line, parse_float=Decimal)
+            found = load_json(line)
             if not isinstance(found, dict):
                 raise ValueError("expected a JSON object")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             bad += _bad(lines, {row: str(error)})
         else:
             rows.append(found)
@@ -178,7 +177,7 @@ def _together(header: bytes, lines: TextLines, format: str, tuple_type: TupleTyp
     alone = len(lines) == 1
     data = header + lines.joined()
     try:
-        table = parse_text(pa.BufferReader(data), format, tuple_type, other_columns=alone)
+        table = parse_text(pa.BufferReader(data), format, tuple_type)
     except UNREADABLE as error:
         return _plain(error)
     mixed = format == "jsonl" and not alone and _has_two_objects(data)

@@ -12,6 +12,28 @@ from thalweg.ir.attribute_text import from_text as from_text
 from thalweg.ir.attribute_text import to_json as to_json
 
 
+def decode_line(line: bytes) -> str:
+    """A line as text; bytes that are not UTF-8 matter only in attributes that are read, and no tuple can hold them."""
+    return line.removeprefix(_BOM).decode(errors="surrogateescape")
+
+
+def load_json(line: bytes) -> Any:
+    """A line of JSON, with its fractions as Decimals; so are ints with more digits than Python converts. ValueError if
+    it is invalid."""
+    try:
+        return json.loads(decode_line(line), parse_float=Decimal, parse_int=_whole_number)
+    except RecursionError:
+        raise ValueError("too many nested brackets") from None
+
+
+def _whole_number(digits: str) -> int | Decimal:
+    return int(digits) if len(digits) <= _MOST_DIGITS else Decimal(digits)
+
+
+_MOST_DIGITS = 1_000
+_BOM = b"\xef\xbb\xbf"
+
+
 def json_rows(path: str) -> list[dict[str, Any]]:
     """The objects of a file of JSON lines. ValueError, with the line number, if a line is invalid."""
     rows = []
@@ -20,7 +42,7 @@ def json_rows(path: str) -> list[dict[str, Any]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, parse_float=Decimal)
+                row = load_json(line)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
             if not isinstance(row, dict):
