@@ -127,6 +127,36 @@ def test_an_empty_file(tmp_path: Path) -> None:
         assert sum(result.left_out.values()) == rows
 
 
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["", "BOM"])
+@pytest.mark.parametrize("on_error", ["fail", "skip", "dead_letter"])
+def test_a_header_without_the_end_of_its_line(tmp_path: Path, start: bytes, on_error: str) -> None:
+    (tmp_path / "a.csv").write_bytes(start + b"i,x,s,b")
+    (tmp_path / "b.csv").write_bytes(f"i,x,s,b\n{csv_line(ROW)}".encode())
+    result = run(app_of(tmp_path, "csv", on_error=on_error))
+    assert (result.tuples("kept"), result.left_out) == ([ROW], {})
+
+
+def test_a_header_that_is_not_text(tmp_path: Path) -> None:
+    """Also if the file has no rows."""
+    for number, rows in enumerate((b"", b"\n", b"\n1,2,3,4", b"\n1,2,3,4\n5,6,7,8\n")):
+        result = read(tmp_path / str(number), "a.csv", b"i,x,s,\xff" + rows)
+        ((error, text, row),) = letters(result)
+        assert (error.startswith("header: the header is not in UTF-8"), text, row) == (True, "i,x,s,\ufffd\n", 0)
+        assert result.left_out == {"good": max(1, rows.count(b",") // 3)}
+
+
+@pytest.mark.parametrize("before", [0, 70_000])
+def test_lines_of_null(tmp_path: Path, before: int) -> None:
+    """Arrow's reader ends the process if null is the first value of one of its blocks."""
+    lines = [json_line(ROW)] * before + ["null", "null Inf", *["null", json_line(ROW)] * (before // 100), "null"]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    result = run_local(make_plan(app_of(tmp_path, "jsonl").graph()), RunOptions(), lambda report: None)
+    found = [row for _, _, row in letters(result)]
+    assert found == [row for row, line in enumerate(lines) if line.startswith("null")]
+    assert letters(result)[0][0] == f"line {before + 1}: expected a JSON object, found null"
+    assert len(result.tuples("kept")) == len(lines) - len(found)
+
+
 def test_parts_of_a_parquet_file(tmp_path: Path) -> None:
     """A row group that cannot be read, in the middle of two epochs, and a row without a value."""
     columns = {"i": [0, 1, 2, 3, 4, 5, None], "x": [0.5] * 7, "s": ["a"] * 7, "b": [True] * 7}

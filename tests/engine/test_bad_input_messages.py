@@ -91,6 +91,7 @@ JSON_FAULTS = {
     '{"i": 12x, "x": 1.0}': (JSON, "a JSON object", """{"i": 12x, "x": 1.0} (Expecting ',' delimiter, column 9)"""),
     "nonsense": (JSON, "a JSON object", "nonsense (Expecting value, column 1)"),
     "[1]": (JSON, "a JSON object", "[1]"),
+    "null": (JSON, "a JSON object", "null"),
     json_line(ROW) + json_line(ROW)[:1]: (
         JSON,
         "a JSON object",
@@ -130,6 +131,7 @@ TYPED_JSON = {
     '{"i": 1, "amount": 1, "day": "6 May"}': ("attribute day does not fit", "date", "'6 May'"),
     '{"i": 1, "amount": 1, "day": "2024-05-06", "when": 5}': ("attribute when does not fit", "datetime | None", "5"),
     '{"i": 1.0, "amount": 1, "day": "2024-05-06"}': (MISFIT, "int", "1.0"),
+    '{"i": 1, "z": Inf}': (JSON, "a JSON object", '{"i": 1, "z": Inf} (Expecting value, column 15)'),
     '{"i": 1, "amount": 1': (JSON, "a JSON object", """{"i": 1, "amount": 1 (Expecting ',' delimiter, column 21)"""),
 }
 GOOD_JSON = {json_line(ROW): JSON_FAULTS, '{"i": 1, "amount": 1, "day": "2024-05-06"}': TYPED_JSON}
@@ -177,6 +179,26 @@ def test_a_row_far_into_a_file(tmp_path: Path, format: str, epoch: int, degree: 
     write(tmp_path / f"a.{format}", rows)
     error = failure(tmp_path, format, Reading, epoch, degree)
     assert told(error) == (MISFIT, "int", f"'seven' in row 77777, line {77_779 if format == 'csv' else 77_778}")
+
+
+@pytest.mark.parametrize("before", [0, 70_000])
+@pytest.mark.parametrize("line", ["null", " \tnull", "null Inf", "nullnull", "null" + json_line(ROW)])
+def test_a_line_of_null(tmp_path: Path, before: int, line: str) -> None:
+    """Arrow's reader ends the process if null is the first value of one of its blocks."""
+    good = json_line(ROW)
+    write(tmp_path / "a.jsonl", [good] * before + [line, good, *["null", good] * (before // 100)])
+    assert str(failure(tmp_path, "jsonl", Reading).found).endswith(f"in row {before}, line {before + 1}")
+
+
+def test_a_null_before_a_row_with_too_few_fields(tmp_path: Path) -> None:
+    """Arrow rejects the second one first."""
+    write(tmp_path / "a.csv", ["i,x,s,b", csv_line(ROW), ",0.5,a,true", "1,2"])
+    assert told(failure(tmp_path, "csv", Reading)) == (MISFIT, "int in every row", "nothing in row 1, line 3")
+    app = tw.App("few")
+    app.source(tw.files(tmp_path, format="csv"), Reading, name="good").map(lambda t: {"x": t.x}).sink(tw.none())
+    with pytest.raises(InputError) as caught:
+        run_local(make_plan(app.graph()), RunOptions(), lambda report: None)
+    assert told(caught.value) == (CSV, "4 columns (i, x, s, b)", "2 columns (1,2) in row 2, line 4")
 
 
 def test_line_breaks_in_quotes(tmp_path: Path) -> None:
@@ -229,6 +251,17 @@ def test_a_line_that_only_arrow_rejects(tmp_path: Path, epoch: int) -> None:
     assert str(found).endswith("(Column(/i) was specified twice) in row 23456, line 23457")
 
 
+@pytest.mark.parametrize("value", ['"Inf"', "Inf"])
+def test_two_objects_with_infinity_in_a_line(tmp_path: Path, value: str) -> None:
+    """Python does not know this form, and Arrow does not mind a second object."""
+    good = '{"i": 1, "z": 1}'
+    write(tmp_path / "a.jsonl", [good, f'{{"i": 1, "z": {value}}}\r{good}', good, "{"])
+    message, _, found = told(failure(tmp_path, "jsonl", One))
+    assert message == JSON
+    assert str(found).endswith("in row 1, line 2")
+    assert ("Extra data" in str(found)) == (value == '"Inf"')
+
+
 def test_attributes_that_the_type_does_not_have(tmp_path: Path) -> None:
     """They may have different types in each line, be there twice, and even have names that are not text."""
     others = ['"z": 1', '"z": "a"', '"z": [1, "a"]', '"z": 1, "z": {}', '"\udcff": 1', f'"z": {"1" * 5000}']
@@ -255,6 +288,14 @@ def test_the_first_bad_row_counts_not_the_first_attribute(tmp_path: Path) -> Non
     write(tmp_path / "a.csv", ["i,x,s,b", csv_line(ROW), "1,,a,true", ",0.5,a,true"])
     found = ("attribute x does not fit", "float in every row", "nothing in row 1, line 3")
     assert told(failure(tmp_path, "csv", Reading)) == found
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_the_first_bad_row_of_a_table(tmp_path: Path, format: str) -> None:
+    texts = pa.array([b"a", b"a", b"\xff", b"a"]).view(pa.string())
+    write_table(tmp_path, format, pa.table({"i": [1, 1, 1, None], "s": texts}))
+    found = ("attribute s does not fit", "str in UTF-8", "'�' in row 2")
+    assert told(failure(tmp_path, format, Text)) == found
 
 
 TABLES: dict[str, tuple[Any, str, str]] = {

@@ -32,7 +32,7 @@ def with_ends(lines: list[bytes]) -> TextLines:
 def rejected(line: bytes, format: str) -> bool:
     """Whether it is not one valid row, read alone."""
     try:
-        table = parse_text(pa.BufferReader(HEADER[format] + line + b"\n"), format, TYPE)
+        table = parse_text(HEADER[format] + line + b"\n", format, TYPE)
     except UNREADABLE:
         return True
     return len(table) != 1 or any(table.column(name).null_count for name in TYPE.names)

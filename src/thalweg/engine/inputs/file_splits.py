@@ -18,7 +18,7 @@ from thalweg.engine.inputs.arrow_files import ARROW_SUFFIXES, count_arrow_rows, 
 from thalweg.engine.inputs.boxed_columns import boxed_column, json_column
 from thalweg.engine.inputs.file_identity import changed, check_unchanged
 from thalweg.engine.inputs.parquet_files import read_groups
-from thalweg.engine.inputs.text_faults import SKIPPING, file_error, may_be_missing, text_fault
+from thalweg.engine.inputs.text_faults import SKIPPING, count_csv_rows, file_error, may_be_missing, text_fault
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.inputs.tolerant_files import count_tolerantly
 from thalweg.engine.storage.json_lines import count_json_rows, json_rows
@@ -163,11 +163,22 @@ class FileSplits:
             return _count_rows(path, self.format, self.source.name)
         try:
             return len(parse_text(path, "csv", None))
+        except pa.ArrowException:
+            return self._count_rejected(path)
+        except OSError as error:
+            raise file_error(None, path, "csv", error, self.source.name) from None
+
+    def _count_rejected(self, path: str) -> int:
+        """The number of rows of a file that Arrow cannot read. The reader reports the first bad row, because only the
+        reader has the attributes in which nulls matter."""
+        data = Path(path).read_bytes()
+        if rows := count_csv_rows(data):
+            return rows
+        try:
+            return len(parse_text(data + b"\n", "csv", None))  # a header without the end of its line
         except pa.ArrowException as error:
             fault = text_fault(path, "csv", self.source.outputs[0], ())
             raise file_error(fault, path, "csv", error, self.source.name) from None
-        except OSError as error:
-            raise file_error(None, path, "csv", error, self.source.name) from None
 
 
 def is_hidden(file: Path) -> bool:
@@ -246,6 +257,7 @@ class FileReader:
         table, at = (None, None) if parsed else self._table(chunk)
         rows = self._json_rows(chunk) if parsed else []
         columns: dict[str, Column] = {}
+        misfits: list[tuple[str, Misfit]] = []
         for name in self.columns:
             try:
                 if table is None:
@@ -260,7 +272,10 @@ class FileReader:
                     column = self._column(table, name, kinds[name])
                     columns[name] = from_arrow(plain_values(column, kinds[name]))
             except Misfit as misfit:
-                raise self._misfit(name, chunk, misfit, at) from None
+                misfits.append((name, misfit))
+        if misfits:  # the first row counts, not the first attribute
+            name, first = min(misfits, key=lambda found: -1 if found[1].row is None else found[1].row)
+            raise self._misfit(name, chunk, first, at)
         return columns, at
 
     def _json_rows(self, chunk: Chunk) -> list[dict[str, Any]]:

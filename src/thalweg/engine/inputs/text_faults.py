@@ -97,28 +97,29 @@ def _first_rejected(lines: Sequence[bytes], tuple_type: TupleType) -> tuple[int,
     while stop - start > 1:
         middle = (start + stop) // 2
         start, stop = (middle, stop) if _rejection(lines[start:middle], tuple_type) is None else (start, middle)
-    reason = _ROW_OF_ARROW.sub("", str(_rejection(lines[start:stop], tuple_type)))
+    reason = _ROW_OF_ARROW.sub("", _rejection(lines[start:stop], tuple_type) or "")
     text = lines[start].strip().decode(errors="surrogateescape")
     return start, Fault(None, "a JSON object", f"{_one_line(text)} ({reason})")
 
 
-def _rejection(lines: Sequence[bytes], tuple_type: TupleType) -> Exception | None:
+def _rejection(lines: Sequence[bytes], tuple_type: TupleType) -> str | None:
     if not lines:
         return None
     try:
-        parse_text(pa.BufferReader(b"\n".join(lines)), "jsonl", tuple_type)
+        rows = len(parse_text(b"\n".join(lines), "jsonl", tuple_type))
     except pa.ArrowException as error:
-        return error
-    return None
+        return str(error)
+    return None if rows == len(lines) else f"{rows} objects in this line"
 
 
 def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Fault | None:
     """Why a line of JSON is not a tuple; None: no reason is known."""
     text = decode_line(line.rstrip())
+    converted = any(kind.boxed for _, kind in tuple_type.attributes)  # by Python, which reads only live attributes
     try:
         document = load_json(line.rstrip())
     except json.JSONDecodeError as error:
-        if "Inf" in text:  # Arrow takes more forms of infinity than Python
+        if text.startswith(("Inf", "-Inf"), error.pos) and not converted:  # Arrow takes more forms of infinity
             return None
         what = error.msg.removesuffix(" at")
         return Fault(None, "a JSON object", f"{_one_line(text.strip())} ({what}, column {error.colno})")
@@ -126,7 +127,6 @@ def json_fault(line: bytes, tuple_type: TupleType, live: Container[str]) -> Faul
         return None
     if not isinstance(document, dict):
         return Fault(None, "a JSON object", _one_line(text.strip()))
-    converted = any(kind.boxed for _, kind in tuple_type.attributes)  # by Python, which reads only live attributes
     for name, kind in tuple_type.attributes:
         value = document.get(name)
         if name not in live and (converted or value is None):
@@ -148,26 +148,34 @@ def may_be_missing(name: str, kind: AttributeType) -> str:
 
 
 def csv_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> Iterator[Fault]:
-    """The rows of a CSV file that do not fit. A quoted field may have line breaks, so a row may have several lines."""
+    """The rows of a CSV file that do not fit."""
+    records = _records(data)
+    header = next(records, (0, 0, []))[2]
+    for row, (start, end, fields) in enumerate(records):
+        fault = csv_fault(header, fields, tuple_type, live)
+        if fault is not None:
+            hint = _NOT_CLOSED if fault.attribute is None and end > start else fault.hint
+            yield replace(fault, row=row, line=start, hint=hint)
+
+
+def count_csv_rows(data: bytes) -> int:
+    """The number of rows, also if Arrow cannot read all of them."""
+    return max(sum(1 for _ in _records(data)) - 1, 0)
+
+
+def _records(data: bytes) -> Iterator[tuple[int, int, list[str]]]:
+    """First and last line, and the fields of each record: a quoted field may have line breaks. It ends where Python
+    cannot read on; the error is then that of Arrow."""
     text = data.removeprefix(_BOM).decode(errors="surrogateescape")
     records = csv.reader(io.StringIO(text, newline=""))
-    header: list[str] | None = None
-    row, end = 0, 0
+    end = 0
     limit = csv.field_size_limit(sys.maxsize)
     try:
         for fields in records:
             start, end = end + 1, records.line_num
-            if not fields:  # Arrow ignores empty lines
-                continue
-            if header is None:
-                header = fields
-                continue
-            fault = csv_fault(header, fields, tuple_type, live)
-            if fault is not None:
-                hint = _NOT_CLOSED if fault.attribute is None and end > start else fault.hint
-                yield replace(fault, row=row, line=start, hint=hint)
-            row += 1
-    except csv.Error:  # unknown to Python; the error is then that of Arrow
+            if fields:  # Arrow ignores empty lines
+                yield start, end, fields
+    except csv.Error:
         return
     finally:
         csv.field_size_limit(limit)

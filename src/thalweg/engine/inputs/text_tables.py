@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -10,16 +13,23 @@ from thalweg.engine.storage.json_lines import TO_TEXT
 from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
 
+_NULL_AT_START = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*null")
+_NULL_LINE = re.compile(rb"[\n\r][ \t]*null")
 
-def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType | None) -> pa.Table:
-    """The table of a file, or of bytes in memory; raises Arrow's errors. Without a tuple type, types are inferred.
-    JSON attributes that the type does not have are not read, so each row may have others, of any type."""
+
+def parse_text(source: str | bytes, format: str, tuple_type: TupleType | None) -> pa.Table:
+    """The table of a file with this path, or with these bytes; raises Arrow's errors. Without a tuple type, types are
+    inferred. JSON attributes that the type does not have are not read, so each row may have others, of any
+    type."""
     kinds = {} if tuple_type is None else {n: k.required for n, k in tuple_type.attributes}
     types = {n: pa.string() if k in TO_TEXT else ARROW_TYPES[k] for n, k in kinds.items()}
     if format != "csv":
         schema = pa.schema(list(types.items()))
         options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        table = pyarrow.json.read_json(source, parse_options=options)
+        data = Path(source).read_bytes() if isinstance(source, str) else source
+        if _has_null_line(data):
+            raise pa.ArrowInvalid("a line is null, not an object")
+        table = pyarrow.json.read_json(pa.BufferReader(data), parse_options=options)
         for name, kind in kinds.items():
             if kind is STR:
                 table.column(name).validate(full=True)  # Arrow's reader of JSON takes any bytes as text
@@ -29,7 +39,8 @@ def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType |
     convert = pyarrow.csv.ConvertOptions(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )
-    table = pyarrow.csv.read_csv(source, convert_options=convert)
+    file = source if isinstance(source, str) else pa.BufferReader(source)
+    table = pyarrow.csv.read_csv(file, convert_options=convert)
     try:
         table.schema.names  # noqa: B018 (decodes them)
     except UnicodeDecodeError as error:
@@ -38,3 +49,9 @@ def parse_text(source: str | pa.NativeFile, format: str, tuple_type: TupleType |
         if k is STR and table.column_names.count(n) == 1:
             table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))
     return table
+
+
+def _has_null_line(data: bytes) -> bool:
+    """Whether a line starts with null. If this is the first line of a block, Arrow's reader ends the process
+    (https://github.com/apache/arrow/issues/47409)."""
+    return b"null" in data and (_NULL_AT_START.match(data) is not None or _NULL_LINE.search(data) is not None)

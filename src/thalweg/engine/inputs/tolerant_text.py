@@ -51,9 +51,18 @@ def count_text_rows(data: bytes, format: str, tuple_type: TupleType) -> int:
     if format != "csv":
         return len(json_lines(data))
     try:
-        return len(parse_text(pa.BufferReader(data), "csv", tuple_type))
+        return len(parse_text(data, "csv", tuple_type))
     except UNREADABLE:
-        return len(csv_lines(data)) - 1 if data.strip(b"\r\n") else 1
+        return max(len(csv_lines(data)) - 1, 0) or int(not _has_header(data))
+
+
+def _has_header(data: bytes) -> bool:
+    """Whether a file without rows has a header; without one, it is an invalid row."""
+    try:
+        parse_text(data + b"\n", "csv", None)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | None, list[Bad]]:
@@ -61,12 +70,12 @@ def _csv_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | N
     lines = csv_lines(data)
     rows = lines.span(1)
     try:
-        table = parse_text(pa.BufferReader(data), "csv", tuple_type)
+        table = parse_text(data, "csv", tuple_type)
     except UNREADABLE as error:
         if not len(lines):
             return 1, None, [Bad(0, 1, "", str(error))]
         readable, bad = _by_lines(lines.bare([0])[0] + b"\n", rows, "csv", tuple_type)
-        return len(rows), readable, bad
+        return len(rows) or len(bad), readable, bad
     one_each = len(table) == len(rows)  # line breaks in quotes make more lines than rows
     return len(table), TableRows(table, np.arange(len(table)), rows if one_each else None, csv=True), []
 
@@ -77,7 +86,7 @@ def _json_rows(data: bytes, tuple_type: TupleType) -> tuple[int, ReadableRows | 
         return len(lines), *_parsed(lines)
     if len(lines) and not _has_two_objects(data):
         try:
-            table = parse_text(pa.BufferReader(data), "jsonl", tuple_type)
+            table = parse_text(data, "jsonl", tuple_type)
         except UNREADABLE:
             table = None  # then line by line
         if table is not None and len(table) == len(lines):
@@ -120,9 +129,9 @@ def _by_lines(
     names = tuple_type.names
     if header:
         try:
-            empty = parse_text(pa.BufferReader(header), format, tuple_type)
+            empty = parse_text(header, format, tuple_type)
         except UNREADABLE as error:
-            return None, [Bad(0, len(lines), header.decode(errors="replace"), f"header: {_plain(error)}")]
+            return None, [Bad(0, len(lines) or 1, header.decode(errors="replace"), f"header: {_plain(error)}")]
         tables.append(empty)
     suspects = suspect_lines(header, lines, format, tuple_type)
     others = np.delete(np.arange(len(lines)), list(suspects))
@@ -177,7 +186,7 @@ def _together(header: bytes, lines: TextLines, format: str, tuple_type: TupleTyp
     alone = len(lines) == 1
     data = header + lines.joined()
     try:
-        table = parse_text(pa.BufferReader(data), format, tuple_type)
+        table = parse_text(data, format, tuple_type)
     except UNREADABLE as error:
         return _plain(error)
     mixed = format == "jsonl" and not alone and _has_two_objects(data)
