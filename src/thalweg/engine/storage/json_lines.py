@@ -21,7 +21,7 @@ def load_json(line: bytes) -> Any:
     """A line of JSON, with its fractions as Decimals; so are ints with more digits than Python converts. ValueError if
     it is invalid."""
     try:
-        return json.loads(decode_line(line), parse_float=Decimal, parse_int=_whole_number)
+        return _DECODER.decode(decode_line(line))
     except RecursionError:
         raise ValueError("too many nested brackets") from None
 
@@ -31,6 +31,7 @@ def _whole_number(digits: str) -> int | Decimal:
 
 
 _MOST_DIGITS = 1_000
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=_whole_number)
 _BOM = b"\xef\xbb\xbf"
 
 
