@@ -27,21 +27,36 @@ def median(argument: Argument) -> AggregateExpr:
 
 
 def _interpolated(values: Sequence[Any], fold: Fold) -> float:
-    """Interpolate between the two nearest values, like numpy's default."""
+    """Interpolate between the two nearest values, like numpy's default. NaN if a value is NaN, which has no place in an
+    order; the zero of a result is 0.0, whichever of the two zeros came first."""
     assert fold.parameter is not None
+    if any(value != value for value in values):
+        return math.nan
     ordered = sorted(values)
     place = fold.parameter * (len(ordered) - 1)
     below = math.floor(place)
-    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
-    return float(low + (high - low) * (place - below))
+    part = place - below
+    if not part:
+        return float(ordered[below] + 0.0)
+    low, high = ordered[below], ordered[below + 1]
+    distance = high - low
+    if math.isfinite(distance):
+        return float(low + distance * part)
+    return float(low * (1 - part) + high * part)  # one is infinite, or their distance is
 
 
 def _by_definition(values: list[Any], fold: Fold) -> float:
     assert fold.parameter is not None
-    ordered = sorted(values)
+    if any(map(math.isnan, values)):
+        return math.nan
     at = fold.parameter * (len(values) - 1)
-    low, high = [*ordered, ordered[-1]][int(at) : int(at) + 2]
-    return float(low + (high - low) * (at - int(at)))
+    low, high = (sorted(values)[place] for place in (math.floor(at), math.ceil(at)))
+    if low == high:
+        return float(low) + 0.0
+    if math.inf in (-low, high):
+        return float(low) + float(high)
+    of_high = at - math.floor(at)
+    return float(low + (high - low) * of_high if high - low < math.inf else low * (1 - of_high) + high * of_high)
 
 
 FOLDS = [
