@@ -11,6 +11,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+from thalweg.library import best_value
 from thalweg.library.fold_spec import Element, Monoid
 
 Numbered = tuple[int, Any]  # a tuple's number in order of arrival, and its value
@@ -50,8 +51,7 @@ def best(
     """
 
     def is_nan(numbered: Numbered) -> bool:
-        value = compared(numbered[1])
-        return type(value) is float and value != value
+        return best_value.is_nan(compared(numbered[1]))
 
     def start(numbered: Numbered) -> Element:
         return numbered, numbered

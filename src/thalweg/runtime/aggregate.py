@@ -33,7 +33,8 @@ def kernel_of(fold: Fold) -> Kernel:
 
 
 def monoid_of(fold: Fold) -> Monoid:
-    """Folds with kernels are monoids whose elements are values, so that both paths share their state."""
+    """Folds with kernels are monoids whose elements start as values. `finish` turns the element of a block into a value
+    that stands for the block in a left fold, so that both paths share their state."""
     found = FOLDS[fold.kind].scalar
     assert isinstance(found, Monoid), fold.kind
     return found
@@ -276,9 +277,12 @@ class RowFolds:
         """The folds of the open block."""
         window, count = self.operator.window, self.counts[group]
         opens = count % window.count == 0 if isinstance(window, Tumbling) else count == 0
-        folded = taken if opens else combine_all(self.held[group], taken, self.monoids)
+        folded = taken if opens else self._finished(combine_all(self.held[group], taken, self.monoids))
         self.held[group] = folded
         return folded
+
+    def _finished(self, elements: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(monoid.finish(element) for monoid, element in zip(self.monoids, elements, strict=True))
 
     def _slide(self, group: int, taken: tuple[Any, ...], size: int) -> tuple[Any, ...]:
         """The folds of the last `size` values."""
@@ -288,7 +292,7 @@ class RowFolds:
         folded = stacks.slide(len(stacks) == size, taken, self.monoids)
         self.stacks[group] = stacks
         self.held[group].append(taken)
-        return folded
+        return self._finished(folded)
 
     def _restored(self, group: int, size: int) -> TwoStacks:
         """The blocks of the stored values; the key's count determines where they begin."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from thalweg.ir.type_groups import COMPARED
 from thalweg.ir.types import AttributeType
 from thalweg.library.arrival import best
-from thalweg.library.fold_spec import Definition, Element, FoldCall, FoldSpec, Monoid, same_value
+from thalweg.library.best_value import best_value
+from thalweg.library.fold_spec import Element, FoldCall, FoldSpec
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
+from thalweg.library.folds.extremes import by_comparison
 
 
 def argmin(argument: Argument, picked: Argument) -> AggregateExpr:
@@ -28,14 +31,6 @@ def _picked_type(call: FoldCall) -> AttributeType:
     return call.picked
 
 
-def _lesser(older: Element, newer: Element) -> Element:
-    return newer if newer[0] < older[0] else older
-
-
-def _greater(older: Element, newer: Element) -> Element:
-    return newer if newer[0] > older[0] else older
-
-
 def _picked(pair: Element) -> Any:
     return pair[1]
 
@@ -48,12 +43,10 @@ FOLDS = [
         result=_picked_type,
         ordered=True,
         forwards=False,
-        scalar=Monoid(same_value, _lesser, _picked),
+        scalar=best_value(operator.lt, compared=itemgetter(0), finish=_picked),
         by_arrival=best(operator.lt, compared=itemgetter(0), finish=_picked),
         kernel=None,
-        definition=Definition(
-            lambda pair, fold: pair[1], step=lambda older, newer: min(older, newer, key=itemgetter(0))
-        ),
+        definition=by_comparison(partial(min, key=itemgetter(0)), compared=itemgetter(0), picked=itemgetter(1)),
     ),
     FoldSpec(
         "argmax",
@@ -62,11 +55,9 @@ FOLDS = [
         result=_picked_type,
         ordered=True,
         forwards=False,
-        scalar=Monoid(same_value, _greater, _picked),
+        scalar=best_value(operator.gt, compared=itemgetter(0), finish=_picked),
         by_arrival=best(operator.gt, compared=itemgetter(0), finish=_picked),
         kernel=None,
-        definition=Definition(
-            lambda pair, fold: pair[1], step=lambda older, newer: max(older, newer, key=itemgetter(0))
-        ),
+        definition=by_comparison(partial(max, key=itemgetter(0)), compared=itemgetter(0), picked=itemgetter(1)),
     ),
 ]

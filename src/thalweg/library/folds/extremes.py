@@ -1,22 +1,18 @@
-"""The smallest and the largest value, as determined by Python's `min` and `max`: of equal values the oldest."""
+"""The smallest and the largest value, as determined by Python's `min` and `max`: of equal values the oldest, and NaN
+only if it is the oldest value."""
 
 from __future__ import annotations
 
 import builtins
+import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from thalweg.ir.type_groups import COMPARED
 from thalweg.library.arrival import best
-from thalweg.library.fold_spec import (
-    AccumulateKernel,
-    Definition,
-    FoldSpec,
-    Monoid,
-    argument_type,
-    folded_value,
-    same_value,
-)
+from thalweg.library.best_value import best_value
+from thalweg.library.fold_spec import AccumulateKernel, Definition, FoldSpec, argument_type, same_value
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 
@@ -30,14 +26,6 @@ def max(argument: Argument) -> AggregateExpr:
     return FoldTerm("max", argument)
 
 
-def _lesser(older: Any, newer: Any) -> Any:
-    return newer if newer < older else older
-
-
-def _greater(older: Any, newer: Any) -> Any:
-    return newer if newer > older else older
-
-
 def _compare_alike(*arrays: Any) -> bool:
     """Python keeps the older value if one is NaN or both are zeros of different signs; numpy does not."""
     import numpy as np
@@ -45,6 +33,28 @@ def _compare_alike(*arrays: Any) -> bool:
     return not any(
         values.dtype == np.float64 and (np.isnan(values).any() or (np.signbit(values) & (values == 0)).any())
         for values in arrays
+    )
+
+
+def by_comparison(
+    best: Callable[[list[Any]], Any],
+    compared: Callable[[Any], Any] = same_value,
+    picked: Callable[[Any], Any] = same_value,
+) -> Definition:
+    """The definition of a fold that finds the `best` value: for parts of a window, their oldest value and the best one
+    of those that are not NaN."""
+
+    def is_number(value: Any) -> bool:
+        return not (isinstance(compared(value), float) and math.isnan(compared(value)))
+
+    def step(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
+        found = [part["best"] for part in (older, newer)]
+        return older | {"best": best([value for value in found if is_number(value)] or found)}
+
+    return Definition(
+        lambda folded, fold: picked(folded["best" if is_number(folded["oldest"]) else "oldest"]),
+        take=lambda value: {"oldest": value, "best": value},
+        step=step,
     )
 
 
@@ -56,10 +66,10 @@ FOLDS = [
         result=argument_type,
         ordered=False,
         forwards=False,
-        scalar=Monoid(same_value, _lesser, same_value),
+        scalar=best_value(operator.lt),
         by_arrival=best(operator.lt, compared=same_value),
         kernel=AccumulateKernel("minimum", _compare_alike),
-        definition=Definition(folded_value, step=lambda older, newer: builtins.min(older, newer)),
+        definition=by_comparison(builtins.min),
     ),
     FoldSpec(
         "max",
@@ -68,9 +78,9 @@ FOLDS = [
         result=argument_type,
         ordered=False,
         forwards=False,
-        scalar=Monoid(same_value, _greater, same_value),
+        scalar=best_value(operator.gt),
         by_arrival=best(operator.gt, compared=same_value),
         kernel=AccumulateKernel("maximum", _compare_alike),
-        definition=Definition(folded_value, step=lambda older, newer: builtins.max(older, newer)),
+        definition=by_comparison(builtins.max),
     ),
 ]
