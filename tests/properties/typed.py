@@ -149,15 +149,18 @@ FOLDS: dict[str, agg.AggregateExpr] = {
     "max_z": agg.max("z"),
     "min_w": agg.min("w"),
     "max_w": agg.max("w"),
+    "distinct_w": agg.distinct("w"),
+    "argmin_w": agg.argmin("w", "o"),
+    "argmax_w": agg.argmax("w", "o"),
     "start_w": agg.window_start(),
     "end_w": agg.window_end(),
     "collect_v": agg.collect("o"),
 }
 AGGREGATES = PICKS | FOLDS
-SAFE = {"n": ("count", "sum_n"), "d": ("sum_d",), "z": ("min_z", "max_z")}
+SAFE = {"n": ("count", "sum_n", "distinct_w"), "d": ("sum_d",), "z": ("min_z", "max_z")}
 TIMED = {"w": ("start_w", "end_w") * 3, "v": ("collect_v",) * 3}  # over windows in event time
 # These fail for some tuples: a Decimal NaN, datetimes with and without a zone.
-FAILING = {"d": ("min_d", "max_d"), "w": ("min_w", "max_w")}
+FAILING = {"d": ("min_d", "max_d"), "w": ("min_w", "max_w"), "o": ("argmin_w", "argmax_w")}
 
 # Joins: how the right side is renamed, and how the joined tuple becomes a `Rich` again.
 

@@ -28,6 +28,15 @@ def from_time(time: int, kind: AttributeType, zone: dt.tzinfo | None = None) -> 
     return found if zone is None else found.replace(tzinfo=dt.UTC).astimezone(zone)
 
 
+def instant(value: Any) -> Any:
+    """A value to compare or to subtract. Python compares two datetimes of one time zone by their local times, which is
+    wrong by an hour where summer time starts or ends; with a fixed offset instead of the zone, they are instants."""
+    if type(value) is not dt.datetime or value.tzinfo is None or type(value.tzinfo) is dt.timezone:
+        return value
+    offset = value.utcoffset()
+    return value if offset is None else value.replace(tzinfo=dt.timezone(offset), fold=0)
+
+
 def duration(value: int | dt.timedelta) -> int:
     """A duration in the unit of the attribute: a timedelta for datetimes, an int for ints."""
     return value // _MICROSECOND if isinstance(value, dt.timedelta) else value

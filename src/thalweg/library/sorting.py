@@ -11,6 +11,7 @@ from typing import Any
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, Model
 from thalweg.ir.operators import Process
+from thalweg.ir.times import instant
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 
@@ -18,7 +19,10 @@ from thalweg.ir.user_code import UserCode
 def ranked(value: Any) -> tuple[int, Any]:
     """A value of a sort key. Python compares the items of tuples by identity first, so two NaNs would be equal if they
     were the same object, which depends on the plan. A Decimal NaN raises, whatever it is compared with."""
-    return (1, 0.0) if type(value) is float and value != value else (0, min(value, value))
+    if type(value) is float and value != value:
+        return 1, 0.0
+    compared = instant(value)
+    return 0, min(compared, compared)
 
 
 @total_ordering

@@ -1,7 +1,7 @@
 """The order of tuples in the reference: sort, top_k, skyline, band, as functions of lists and pairs of tuples.
 
 NaN comes after all numbers. A Decimal NaN has no place in the order and raises, also if it is alone; so does a datetime
-with a time zone that is compared with one without.
+with a time zone that is compared with one without. Datetimes with a time zone are compared as instants.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, Overflow
 from typing import Any
 
+from thalweg.ir.times import instant
+
 # Decimals have 38 digits and are rounded half to even, whatever the context of the thread.
 _DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOperation, Overflow])
 
@@ -17,7 +19,7 @@ _DECIMALS = Context(38, ROUND_HALF_EVEN, -999999, 999999, 1, 0, [], [InvalidOper
 def difference(value: Any, other: Any) -> Any:
     if isinstance(value, Decimal) or isinstance(other, Decimal):
         return _DECIMALS.subtract(value, other)
-    return value - other
+    return instant(value) - instant(other)
 
 
 def _is_nan(value: Any) -> bool:
@@ -27,7 +29,7 @@ def _is_nan(value: Any) -> bool:
 def _less(value: Any, other: Any) -> bool:
     if _is_nan(value) or _is_nan(other):
         return _is_nan(other) and not _is_nan(value)
-    return bool(value < other)
+    return bool(instant(value) < instant(other))
 
 
 def check_order(row: Any, attributes: Sequence[str]) -> None:

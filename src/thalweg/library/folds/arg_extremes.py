@@ -7,6 +7,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from thalweg.ir.times import instant
 from thalweg.ir.type_groups import COMPARED
 from thalweg.ir.types import AttributeType
 from thalweg.library.arrival import best
@@ -31,6 +32,10 @@ def _picked_type(call: FoldCall) -> AttributeType:
     return call.picked
 
 
+def _compared(pair: Element) -> Any:
+    return instant(pair[0])
+
+
 def _picked(pair: Element) -> Any:
     return pair[1]
 
@@ -43,10 +48,12 @@ FOLDS = [
         result=_picked_type,
         ordered=True,
         forwards=False,
-        scalar=best_value(operator.lt, compared=itemgetter(0), finish=_picked),
-        by_arrival=best(operator.lt, compared=itemgetter(0), finish=_picked),
+        scalar=best_value(operator.lt, compared=_compared, finish=_picked),
+        by_arrival=best(operator.lt, compared=_compared, finish=_picked),
         kernel=None,
-        definition=by_comparison(partial(min, key=itemgetter(0)), compared=itemgetter(0), picked=itemgetter(1)),
+        definition=by_comparison(
+            partial(min, key=lambda pair: instant(pair[0])), compared=itemgetter(0), picked=itemgetter(1)
+        ),
     ),
     FoldSpec(
         "argmax",
@@ -55,9 +62,11 @@ FOLDS = [
         result=_picked_type,
         ordered=True,
         forwards=False,
-        scalar=best_value(operator.gt, compared=itemgetter(0), finish=_picked),
-        by_arrival=best(operator.gt, compared=itemgetter(0), finish=_picked),
+        scalar=best_value(operator.gt, compared=_compared, finish=_picked),
+        by_arrival=best(operator.gt, compared=_compared, finish=_picked),
         kernel=None,
-        definition=by_comparison(partial(max, key=itemgetter(0)), compared=itemgetter(0), picked=itemgetter(1)),
+        definition=by_comparison(
+            partial(max, key=lambda pair: instant(pair[0])), compared=itemgetter(0), picked=itemgetter(1)
+        ),
     ),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.errors import GraphError
 from thalweg.ir.folds import Fold
+from thalweg.ir.times import instant
 from thalweg.ir.types import INT, AttributeType
 from thalweg.library.fold_spec import Definition, FoldCall, FoldSpec, WholeWindow, argument_type
 from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
@@ -25,8 +26,9 @@ def _result(call: FoldCall) -> AttributeType:
 
 
 def _distinct(values: Sequence[Any], fold: Fold) -> int:
-    """By Python's equality; all NaNs are one value. A set distinguishes NaNs by identity, which depends on the plan."""
-    return len({"nan" if _is_nan(v) else v for v in values})
+    """By Python's equality; all NaNs are one value, and a datetime with a time zone is its instant. A set distinguishes
+    NaNs by identity, which depends on the plan."""
+    return len({"nan" if _is_nan(v) else instant(v) for v in values})
 
 
 def _is_nan(value: Any) -> bool:
@@ -35,7 +37,7 @@ def _is_nan(value: Any) -> bool:
 
 def _by_definition(values: list[Any], fold: Fold) -> int:
     numbers = [v for v in values if str(v) not in ("nan", "NaN", "-NaN") or isinstance(v, str)]
-    return len(set(numbers)) + (len(numbers) < len(values))
+    return len(set(map(instant, numbers))) + (len(numbers) < len(values))
 
 
 FOLDS = [

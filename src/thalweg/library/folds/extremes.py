@@ -7,8 +7,10 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from thalweg.ir.times import instant
 from thalweg.ir.type_groups import COMPARED
 from thalweg.library.arrival import best
 from thalweg.library.best_value import best_value
@@ -66,10 +68,10 @@ FOLDS = [
         result=argument_type,
         ordered=False,
         forwards=False,
-        scalar=best_value(operator.lt),
-        by_arrival=best(operator.lt, compared=same_value),
+        scalar=best_value(operator.lt, compared=instant),
+        by_arrival=best(operator.lt, compared=instant),
         kernel=AccumulateKernel("minimum", _compare_alike),
-        definition=by_comparison(builtins.min),
+        definition=by_comparison(partial(builtins.min, key=instant)),
     ),
     FoldSpec(
         "max",
@@ -78,9 +80,9 @@ FOLDS = [
         result=argument_type,
         ordered=False,
         forwards=False,
-        scalar=best_value(operator.gt),
-        by_arrival=best(operator.gt, compared=same_value),
+        scalar=best_value(operator.gt, compared=instant),
+        by_arrival=best(operator.gt, compared=instant),
         kernel=AccumulateKernel("maximum", _compare_alike),
-        definition=by_comparison(builtins.max),
+        definition=by_comparison(partial(builtins.max, key=instant)),
     ),
 ]
