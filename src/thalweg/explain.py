@@ -13,7 +13,7 @@ from thalweg.ir.diff import Difference
 from thalweg.ir.expr import text
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
-from thalweg.ir.operators import Calling, Operator, Source
+from thalweg.ir.operators import Calling, EventTime, Operator, Source
 from thalweg.ir.plan import Plan
 from thalweg.ir.plan_json import plan_as_json
 from thalweg.ir.text import print_plan
@@ -23,11 +23,13 @@ from thalweg.relative_paths import relative_paths
 
 def cut_invariance(graph: LogicalGraph) -> tuple[bool, str]:
     """Whether the answer depends on where the epochs are cut, and why."""
-    sharded = [s.name for s in graph.sources if s.endpoint.concurrent_splits > 1]
+    sharded = [s.name for s in graph.sources if s.origins > 1]
     if sharded:
         return False, f"the shards of {', '.join(sharded)} are interleaved epoch by epoch"
     if graph.loops:
         return False, f"tuples that {graph.loops[0].name} feeds back arrive in the next epoch"
+    if len(graph.sources) == 1 and any(isinstance(o, EventTime) and o.by_origin and o.idle for o in graph.operators):
+        return False, f"event time waits for each split of {graph.sources[0].name} for a number of epochs"
     if len(graph.sources) == 1:
         return True, "it has one totally ordered source"
     names = ", ".join(s.name for s in graph.sources)

@@ -74,7 +74,7 @@ def test_every_declaration_without_a_safe_default_is_required() -> None:
     source = {"source_row", "no_sample", "identity", "endless", "row_policy", "numbered", "check_source"} | common
     assert declarations(Beacon) == source | {"concurrent_splits", "skips_unwanted", "at_once", "splits", "reader"}
     assert declarations(Items) == source | {"patient", "feed"}
-    assert declarations(SparkFormat) == source | {"batch_order", "rows"}
+    assert declarations(SparkFormat) == source | {"batch_order", "split_by", "rows"}
     assert declarations(Feed) == common | {"sink_row", "placed", "shows_order", "target", "writer", "check_sink"}
 
 

@@ -18,6 +18,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import layout
 from thalweg.ir.logic import wakes_at
 from thalweg.ir.operators import Aggregate, EventTime, Feedback, Pace, Process, Source, Union
+from thalweg.ir.origins import origin_parts
 from thalweg.ir.times import from_time
 from thalweg.library import window_aggregate
 from thalweg.library.arrival import in_order
@@ -51,12 +52,14 @@ MUST_BE_SEEN = (
         "event time of several origins",
         "event time of several sources",
         "event time of several shards",
+        "event time of splits that were found",
         "event time of a loop",
         "a union of event times",
         "an operator between a union and event_time",
         "a chained window by time",
         "an idle origin",
         "an idle origin that comes back",
+        "a split that is found later",
     ),
     *("forgotten by a function", "forgotten by a class", "forgotten by dedup", "sleeping keys"),
     *(f"logic {k}Aggregate" for k in ("Running", "Tumbling", "Sliding", "Punctuated", "EventTime")),
@@ -193,6 +196,7 @@ def _count_origins(graph: LogicalGraph, operator: EventTime) -> None:
     seen["event time of several origins"] += 1
     seen["event time of several sources"] += sum(isinstance(e, Source) for e in entries) > 1
     seen["event time of several shards"] += any(isinstance(e, Source) and e.origins > 1 for e in entries)
+    seen["event time of splits that were found"] += any(isinstance(e, Source) and e.finds_splits for e in entries)
     seen["event time of a loop"] += any(isinstance(e, Feedback) for e in entries)
     between = graph.by_name[operator.inputs[0].operator]
     seen["an operator between a union and event_time"] += bool(between.inputs) and not isinstance(between, Union)
@@ -264,13 +268,17 @@ def watch(patch: pytest.MonkeyPatch) -> None:
     take, is_idle = LeastTime.process, LeastTime._is_idle
 
     def counted_take(self: LeastTime, t: Any, port: int) -> None:
-        origin = self.config.origins.get((port, getattr(t, "origin", 0)))
+        number = origin_parts(getattr(t, "origin", 0))
+        origin = self.config.origins.get((port, number.entry))
         if origin is not None and self.since is not None and self.now is not None:
-            seen["an idle origin that comes back"] += origin.name in self.heard and is_idle(self, origin, self.now)
+            name = f"{origin.name}/{number.split}" if origin.finds_splits else origin.name
+            back = name in self.heard and is_idle(self, name, origin.idle, self.now)
+            seen["an idle origin that comes back"] += back
+            seen["a split that is found later"] += origin.name in self.splits and name not in self.heard
         take(self, t, port)
 
-    def counted_idle(self: LeastTime, origin: Any, epoch: int) -> bool:
-        found = is_idle(self, origin, epoch)
+    def counted_idle(self: LeastTime, name: Any, idle: Any, epoch: int) -> bool:
+        found = is_idle(self, name, idle, epoch)
         seen["an idle origin"] += found
         return found
 

@@ -23,8 +23,10 @@ import thalweg as tw
 from tests.properties import control, derived, folds, looped
 from tests.properties import functions as pool
 from tests.properties.functions import Base
+from tests.split_spools import write_split_spool
 from thalweg import agg, window
 from thalweg.analysis.unused_state import settled
+from thalweg.endpoints.spark_rows import SparkFormat
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.storage.log import Epoch, InputLog
@@ -121,7 +123,8 @@ class Case:
             for number, rows in enumerate(files):
                 columns = [pa.array(c, t) for c, t in zip(_transposed(rows), SCHEMA.types, strict=True)]
                 table = pa.Table.from_arrays(columns, schema=SCHEMA)
-                if (kind := self.kind(source)) in WRITERS:
+                kind = "parquet" if self.kind(source) == "splits" else self.kind(source)
+                if kind in WRITERS:
                     WRITERS[kind](table, folder / f"in{source}" / f"{number:03d}.{kind}")
 
     def kind(self, source: int) -> str:
@@ -136,11 +139,19 @@ class Case:
                 return tw.beacon(pool.Lookup(rows, failing=kind == "failing_beacon"), count=len(rows))
             case "shards":
                 return tw.beacon(pool.Lookup(rows), count=len(rows), shards=3)
+            case "splits":
+                here = str(folder / f"in{source}")
+                return tw.spark("parquet", split_by=("k", "n"), path=here, maxFilesPerTrigger=1)
         return tw.files(folder / f"in{source}", format=self.kind(source))
 
     def epochs(self, graph: LogicalGraph, folder: Path, max_tuples: int | None = None) -> list[Epoch]:
         """The input log: cut until the final epoch."""
         spool_items(graph.sources, folder / "spool", rows_per_file=5)
+        for source in graph.sources:
+            if isinstance(endpoint := source.endpoint, SparkFormat):  # spooled here as Spark would, a file per batch
+                files = sorted(Path(dict(endpoint.options)["path"]).iterdir())
+                batches = [(pq.read_table(file), ()) for file in files]
+                write_split_spool(source, folder / "spool", endpoint.split_by, batches)
         return cut_all(graph, max_tuples or self.max_tuples, folder / "spool")
 
     def with_ports(self, plan: Plan) -> Plan:
@@ -206,7 +217,7 @@ WRITERS: Mapping[str, Callable[[pa.Table, Path], object]] = {
     "jsonl": _write_jsonl,
     "arrow": _write_arrow,
 }
-KINDS = ("parquet", "csv", "jsonl", "arrow", "beacon", "iterable", "shards")
+KINDS = ("parquet", "csv", "jsonl", "arrow", "beacon", "iterable", "shards", "splits")
 
 
 def _literal(rows: Iterable[Row]) -> str:
@@ -567,7 +578,8 @@ def cases(draw: DrawFn, *, max_sources: int = 2, failing: bool = False) -> Case:
     made = draw(nodes(sources=sources, failing=failing))
     inputs = tuple(draw(input_files(failing=failing)) for _ in range(sources))
     max_tuples = draw(st.sampled_from((1_000_000, 7, 3, 12, 1, 20, 5)))
-    # Shards are interleaved by the cuts, which must not matter where there is one ordered source.
-    kinds = (*KINDS, *("failing_beacon",) * failing) if max_sources > 1 else tuple(k for k in KINDS if k != "shards")
+    # Shards are interleaved by the cuts, and splits are idle after some: not where there is one ordered source.
+    ordered = tuple(kind for kind in KINDS if kind not in ("shards", "splits"))
+    kinds = (*KINDS, *("failing_beacon",) * failing) if max_sources > 1 else ordered
     chosen = tuple(draw(st.sampled_from(kinds)) for _ in range(sources))
     return Case(made, inputs, max_tuples, draw(plan_choices()), chosen)

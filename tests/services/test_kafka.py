@@ -21,11 +21,13 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.services.jars import connector
-from tests.services.kafka import Broker
+from tests.services.kafka import PARTITIONS, Broker
 from tests.services.postgres import Postgres
 from tests.small import THALWEG
 from tests.spark.processes import Run
 from tests.tcp import free_port
+from tests.waiting import wait_for
+from thalweg import agg, window
 from thalweg.cli.find_app import load_app
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.errors import InputError, OutputError
@@ -166,6 +168,63 @@ def test_killed_at_random_moments(broker: Broker, postgres: Postgres, spark: Spa
     letters = without_duplicates(consume(spark, broker.servers, "bad")).values()
     assert len(letters) == len(BAD)
     assert {json.loads(r.value)["operator"] for r in letters} == {"ticks"}
+
+
+class Reading(tw.Tuple):
+    t: int
+    partition: int
+
+
+def timed(servers: str, topic: str) -> tw.App:
+    app = tw.App("timed")
+    read = app.source(tw.kafka(servers, topic, record="partition"), Reading, name="read")
+    counted = read.event_time("t").aggregate(
+        window.tumbling(time=10, by="partition"), partition=agg.any("partition"), end=agg.window_end(), n=agg.count()
+    )
+    counted.sink(tw.collect(), name="out")
+    counted.late.sink(tw.collect(), name="late")
+    return app
+
+
+def produce_times(spark: SparkSession, servers: str, topic: str, partition: int, times: range) -> None:
+    rows = [(json.dumps({"t": t}).encode(), partition) for t in times]
+    frame = spark.createDataFrame(rows, "value binary, partition int").coalesce(1)
+    frame.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+
+@pytest.mark.parametrize("max_tuples", [1_000_000, 70])
+def test_each_partition_has_its_event_time(
+    broker: Broker, spark: SparkSession, tmp_path: Path, max_tuples: int
+) -> None:
+    """The first partition is a thousand ahead of the second, and its records come first in every batch. The third has
+    no records: the others wait for it, because the broker knows it."""
+    topic = f"times{max_tuples}"
+    produce_times(spark, broker.servers, topic, 0, range(1000, 1100))
+    produce_times(spark, broker.servers, topic, 1, range(100))
+    app = timed(broker.servers, topic)
+    running = app.start(spark, checkpoint=tmp_path, follow=False, max_tuples_per_epoch=max_tuples, degree=2)
+    result = running.result()
+    assert result.tuples("late") == []
+    wanted = [(p, first + end, 10) for p, first in ((0, 1000), (1, 0)) for end in range(10, 101, 10)]
+    assert sorted(result.tuples("out")) == wanted
+    answer = Reference(app.graph()).run(Checkpoint(tmp_path).log)
+    assert result.tuples("out") == answer["out"]
+    spool = tmp_path / "spool" / "read.records.spool"
+    assert json.loads((spool / "splits.json").read_bytes()) == [f"{topic}\x1f{p}" for p in range(PARTITIONS)]
+
+
+def test_a_partition_whose_records_come_later(broker: Broker, spark: SparkSession, tmp_path: Path) -> None:
+    """Batches later, also after a restart: the others wait for it, and none of its records is late."""
+    app, log = timed(broker.servers, "later"), Checkpoint(tmp_path).log
+    for start, (partition, times) in enumerate([(0, range(500, 530)), (1, range(20)), (2, range(490, 510))]):
+        produce_times(spark, broker.servers, "later", partition, times)
+        with app.start(spark, checkpoint=tmp_path) as running:
+            wait_for(lambda: not running.active or sum(e.tuples for e in log) >= (30, 50, 70)[start])
+            assert running.failure is None
+    result = app.start(spark, checkpoint=tmp_path, follow=False).result()
+    assert result.tuples("late") == []
+    assert sum(n for _, _, n in result.tuples("out")) == 70
+    assert result.tuples("out") == Reference(app.graph()).run(log)["out"]
 
 
 class Point(tw.Tuple):

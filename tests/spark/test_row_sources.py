@@ -204,6 +204,26 @@ def test_the_programs_of_the_page(spark: SparkSession, tmp_path: Path, monkeypat
         table.release(tmp_path / "rows")
 
 
+class Placed(tw.Tuple):
+    t: int
+    shard: str
+
+
+def test_rows_are_split_by_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Each shard has its own event time, whatever the order of rows in a batch; the column need not be an attribute."""
+    rows = [(1000 + i, "a", 1) for i in range(40)] + [(i, "a", 2) for i in range(40)]
+    frame = spark.createDataFrame(rows, "t long, shard string, part int").coalesce(1)
+    app = tw.App("shards")
+    read = app.source(tw.from_dataframe(frame, split_by=("shard", "part")), Placed)
+    counted = read.event_time("t").aggregate(window.tumbling(time=10), end=agg.window_end(), n=agg.count())
+    counted.sink(tw.collect(), name="out")
+    counted.late.sink(tw.collect(), name="late")
+    result = app.start(spark, checkpoint=tmp_path, follow=False, max_tuples_per_epoch=30, degree=2).result()
+    assert result.tuples("late") == []
+    assert result.tuples("out") == [(first + end, 10) for first in (0, 1000) for end in (10, 20, 30, 40)]
+    assert result.tuples("out") == Reference(app.graph()).run(Checkpoint(tmp_path).log)["out"]
+
+
 def test_types_of_a_dataframe() -> None:
     class Everything(tw.Tuple):
         when: dt.datetime
@@ -250,6 +270,12 @@ def test_misfits_are_found_before_anything_runs(spark: SparkSession, tmp_path: P
     unknown = failure(tw.spark("ratte"), Value)
     assert unknown.message == "the Spark format ratte cannot be read"
     assert "ratte" in unknown.found
+    split = failure(tw.spark("rate", split_by="part"), Value)
+    assert split.message == "the Spark format rate cannot be split by part"
+    assert split.found == "timestamp, value"
+    times = failure(tw.from_dataframe(frame, split_by=["value", "timestamp"]), Value)
+    assert times.message == "the DataFrame cannot be split by timestamp"
+    assert (times.expected, times.found) == ("the name of a column of text or whole numbers", "timestamp: timestamp")
     option = failure(tw.spark("rate", rowsPerSecond="many"), Value)
     assert "many" in option.found
     kafka = failure(tw.kafka("127.0.0.1:1", "ticks"), Value)

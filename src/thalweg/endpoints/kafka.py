@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
@@ -78,6 +79,7 @@ class Kafka(FedBySpark, SinkEndpoint):
     )
     no_sample = ONLY_ON_SPARK
     batch_order = ("topic", "partition", "offset")
+    split_by = ("topic", "partition")
     folder = None
     endless = None
     row_policy = "fail"  # of records as they are; the map that decodes them has the policy of the user
@@ -130,6 +132,10 @@ class Kafka(FedBySpark, SinkEndpoint):
             "maxOffsetsPerTrigger": str(max_tuples),
             **revealed(self.options),
         }
+
+    def splits_at(self, offset: str) -> Iterable[tuple[object, ...]]:
+        """Spark's connector writes {"topic": {"0": 17, …}, …}."""
+        return sorted((topic, int(partition)) for topic, ends in json.loads(offset).items() for partition in ends)
 
     def _check_topic(self, where: Where) -> None:
         if not self.topic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -21,20 +22,30 @@ _ROW = (
 
 
 @checked
-def spark(format: Annotated[str, Rule("the name of a streaming format", bool)], **options: object) -> SparkFormat:
+def spark(
+    format: Annotated[str, Rule("the name of a streaming format", bool)],
+    *,
+    split_by: str | Iterable[str] = (),
+    **options: object,
+) -> SparkFormat:
     """A source of the rows of any streaming format that Spark supports, by name and options.
 
-    Columns are matched to attributes by name.
+    Columns are matched to attributes by name. `split_by`: the columns whose values are the partition of a row, if rows
+    are in order only within a partition. Each partition has its own event time.
     """
-    return SparkFormat(format, checked_options("spark", options))
+    return SparkFormat(format, checked_options("spark", options), _names(split_by))
 
 
 @checked
-def from_dataframe(frame: Any) -> SparkFrame:
-    """A source of the rows of a Spark DataFrame, streaming or not."""
+def from_dataframe(frame: Any, *, split_by: str | Iterable[str] = ()) -> SparkFrame:
+    """A source of the rows of a Spark DataFrame, streaming or not. `split_by`: as for `tw.spark`."""
     good = hasattr(frame, "schema") and hasattr(frame, "isStreaming")
     require(good, "from_dataframe: not a DataFrame", "a Spark DataFrame", frame)
-    return SparkFrame(frame)
+    return SparkFrame(frame, _names(split_by))
+
+
+def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class SparkFormat(FedBySpark):
 
     format: str
     options: Options = field(default=(), repr=False)
+    split_by: tuple[str, ...] = ()
 
     call = "tw.spark(…)"
     needs_spark = True
@@ -55,8 +67,8 @@ class SparkFormat(FedBySpark):
     check_source = any_tuple_type  # the columns are checked when the query starts
     source_row = _ROW
 
-    def __reduce__(self) -> tuple[type[SparkFormat], tuple[str]]:
-        return SparkFormat, (self.format,)
+    def __reduce__(self) -> tuple[type[SparkFormat], tuple[str, Options, tuple[str, ...]]]:
+        return SparkFormat, (self.format, (), self.split_by)
 
     @property
     def identity(self) -> str:
@@ -76,6 +88,7 @@ class SparkFrame(FedBySpark):
     """A DataFrame of the user. It stays in the driver."""
 
     frame: Any = field(compare=False, repr=False)
+    split_by: tuple[str, ...] = ()
 
     call = "tw.from_dataframe(…)"
     needs_spark = True
@@ -88,8 +101,8 @@ class SparkFrame(FedBySpark):
     check_source = any_tuple_type  # the columns are checked when the query starts
     source_row = _ROW
 
-    def __reduce__(self) -> tuple[type[SparkFrame], tuple[None]]:
-        return SparkFrame, (None,)
+    def __reduce__(self) -> tuple[type[SparkFrame], tuple[None, tuple[str, ...]]]:
+        return SparkFrame, (None, self.split_by)
 
     @property
     def identity(self) -> str:

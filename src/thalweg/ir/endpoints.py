@@ -8,7 +8,7 @@ default only where a wrong one is harmless or fails.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -110,8 +110,9 @@ class SourceEndpoint(Endpoint, abstract=True):
 
     @property
     @abstractmethod
-    def concurrent_splits(self) -> int:
-        """How many splits advance concurrently: if more than one, their order depends on the cuts."""
+    def concurrent_splits(self) -> int | None:
+        """How many splits advance concurrently: if more than one, their order depends on the cuts. None: they are found
+        while it runs, and its spool has the split of each row."""
 
     @property
     @abstractmethod
@@ -186,7 +187,6 @@ class Spooled(SourceEndpoint, abstract=True):
 
     __slots__ = ()
 
-    concurrent_splits = 1
     skips_unwanted = False
 
     def at_once(self) -> SourceEndpoint:
@@ -198,6 +198,7 @@ class FedByDriver(Spooled, abstract=True):
 
     __slots__ = ()
 
+    concurrent_splits = 1  # one feeder puts one tuple after another into the spool
     patient: ClassVar[bool]  # whether an epoch waits until it is full, so that cuts do not depend on time
 
     @abstractmethod
@@ -211,6 +212,20 @@ class FedBySpark(Spooled, abstract=True):
     __slots__ = ()
 
     batch_order: ClassVar[tuple[str, ...]]  # the columns by which the rows of a batch are sorted; empty: not sorted
+
+    @property
+    @abstractmethod
+    def split_by(self) -> tuple[str, ...]:
+        """The columns whose values are the concurrent split of a row; empty: there is one split."""
+
+    @property
+    def concurrent_splits(self) -> int | None:
+        return None if self.split_by else 1
+
+    def splits_at(self, offset: str) -> Iterable[tuple[object, ...]]:
+        """The splits, as values of `split_by`, in the offset at which Spark ended a batch: also those without rows.
+        Without it, a split is known from its first row on."""
+        return ()
 
     @abstractmethod
     def rows(self, max_tuples: int) -> Any:

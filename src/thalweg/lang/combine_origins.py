@@ -6,7 +6,7 @@
 
 If tuples of several origins reach an `event_time`, it emits the event time of each origin, and the `marks` operator
 after it their minimum. Which origin a tuple has follows from its order key: the entries write it there. If there is one
-origin, nothing is changed.
+origin, nothing is changed. A source that finds its splits while it runs may have several.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def combine_origins(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     """The operators with a minimum over the origins of each event time, and without idleness where there is only one:
     its answer must not depend on where epochs are cut."""
     reaching = _entries_by_operator(operators)
-    combined = [_without_idle(o) if _origins(reaching[o.name]) == 1 else o for o in operators]
+    combined = [o if _are_several(reaching[o.name]) else _without_idle(o) for o in operators]
     used = {stream for o in combined for stream in o.inputs}
     split = {
         o.name
         for o in combined
-        if isinstance(o, ops.EventTime) and StreamRef(o.name, 1) in used and _origins(reaching[o.name]) > 1
+        if isinstance(o, ops.EventTime) and StreamRef(o.name, 1) in used and _are_several(reaching[o.name])
     }
     if not split:
         return tuple(combined)
@@ -65,8 +65,9 @@ def _distinct(entries: list[ops.Entry]) -> Iterable[ops.Entry]:
     return {entry.name: entry for entry in entries}.values()
 
 
-def _origins(entries: Iterable[ops.Entry]) -> int:
-    return sum(entry.origins for entry in entries)
+def _are_several(entries: Iterable[ops.Entry]) -> bool:
+    """Whether the tuples of these entries have several origins, or may have."""
+    return sum(entry.origins for entry in entries) > 1 or any(entry.finds_splits for entry in entries)
 
 
 def _numbers(operators: tuple[Operator, ...], wanted: set[str]) -> dict[str, int]:
@@ -82,7 +83,9 @@ def _numbers(operators: tuple[Operator, ...], wanted: set[str]) -> dict[str, int
 def _named(entries: Iterable[ops.Entry], numbers: dict[str, int], idle: int | None) -> dict[tuple[int, int], Origin]:
     """The origins of an event time. State has their names, because their numbers change with the graph."""
     return {
-        (0, numbers[entry.name] + split): Origin(entry.name if entry.origins == 1 else f"{entry.name}/{split}", idle)
+        (0, numbers[entry.name] + split): Origin(
+            entry.name if entry.origins == 1 else f"{entry.name}/{split}", idle, entry.finds_splits
+        )
         for entry in entries
         for split in range(entry.origins)
     }

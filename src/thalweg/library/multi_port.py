@@ -10,6 +10,7 @@ from typing import Any
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.operator_model import AT_MOST_ONE, MANY, Model, key_copies
 from thalweg.ir.operators import NO_TIME, Process
+from thalweg.ir.origins import OriginNumber, origin_parts
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 from thalweg.library.sorting import check_comparable, ranked
@@ -115,10 +116,12 @@ class _Marks(_Meeting):
 @dataclass(frozen=True, slots=True)
 class Origin:
     """One of several event times that are combined: that of an input port, or of a source or a concurrent split whose
-    tuples reach one `event_time`. `idle`: for how many epochs without a mark the others wait for it."""
+    tuples reach one `event_time`. `idle`: for how many epochs without a mark the others wait for it. `finds_splits`: a
+    source that finds its splits while it runs; each is an origin."""
 
     name: int | str
     idle: int | None
+    finds_splits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +139,27 @@ class LeastTimeConfig:
 class LeastTime(_Marks):
     """The event time of several origins together: the minimum, over those that are not idle.
 
-    An origin is idle if its last mark, or else the first mark of any, came more than `idle` epochs ago. Every origin
-    that has tuples in an epoch sends a mark at the first of them, and only then, or when its time advances, does this
-    operator's state change: so it does not depend on how tuples are cut into frames.
+    An origin is idle if its last mark, or else the first mark of any, came more than `idle` epochs ago; a split
+    without a mark, if the mark with which it was found did. Every origin that has tuples in an epoch sends a mark at
+    the first of them, and only then, or when its time advances, does this operator's state change: so it does not
+    depend on how tuples are cut into frames.
     """
 
     config: LeastTimeConfig
-    version = 2  # since version 2, it knows when origins were heard
+    version = 3  # since version 2, it knows when origins were heard; since version 3, the splits of sources
 
     def __init__(self) -> None:
         self.times: dict[int | str, int] = {}
-        self.heard: dict[int | str, int] = {}  # the epoch of the last mark
+        self.heard: dict[int | str, int] = {}  # the epoch of the last mark, or of the mark with which it was found
+        self.splits: dict[int | str, int] = {}  # how many splits of a source were found
         self.since: int | None = None  # the epoch of the first mark of any origin
         self.told: int | None = None
         self.told_in: int | None = None  # the epoch of the last mark that was emitted
 
     def upgrade(self, attributes: dict[str, Any], version: int) -> dict[str, Any]:
-        return attributes | {"heard": {}, "since": None, "told_in": None}
+        if version < 2:
+            attributes = attributes | {"heard": {}, "since": None, "told_in": None}
+        return attributes | {"splits": {}}
 
     def settings(self) -> str:
         return f"least time {self.config}"
@@ -160,15 +167,18 @@ class LeastTime(_Marks):
     def process(self, t: Any, port: int) -> None:
         epoch = self.now
         assert epoch is not None
-        origin = self.config.origins.get((port, getattr(t, "origin", 0)))
+        number = origin_parts(getattr(t, "origin", 0))
+        origin = self.config.origins.get((port, number.entry))
         if origin is None:
             return  # emitted at the end of the input, when no origin has more tuples
-        self.heard[origin.name] = epoch
+        name = self._found(origin, number, epoch) if origin.finds_splits else origin.name
+        self.heard[name] = epoch
         self.since = epoch if self.since is None else self.since
         if t.time != NO_TIME:
-            self.times[origin.name] = max(t.time, self.times.get(origin.name, t.time))
+            self.times[name] = max(t.time, self.times.get(name, t.time))
         before = self.told
-        waited = [o.name for o in self.config.origins.values() if not self._is_idle(o, epoch)]
+        everything = [(name, o.idle) for o in self.config.origins.values() for name in self._names(o)]
+        waited = [name for name, idle in everything if not self._is_idle(name, idle, epoch)]
         if all(name in self.times for name in waited):
             least = min(self.times[name] for name in waited)
             self.told = least if before is None else max(before, least)
@@ -176,9 +186,21 @@ class LeastTime(_Marks):
             self.told_in = epoch
             self.submit({"time": NO_TIME if self.told is None else self.told})
 
-    def _is_idle(self, origin: Origin, epoch: int) -> bool:
+    def _found(self, origin: Origin, number: OriginNumber, epoch: int) -> str:
+        """The name of the split of a mark. The mark may be the first to come after other splits were found, too."""
+        for split in range(self.splits.get(origin.name, 0), number.others + 1):
+            self.heard[f"{origin.name}/{split}"] = epoch
+            self.splits[origin.name] = split + 1
+        return f"{origin.name}/{number.split}"
+
+    def _names(self, origin: Origin) -> Iterable[int | str]:
+        """The origin itself, or its splits as soon as they are known."""
+        found = self.splits.get(origin.name, 0)
+        return [f"{origin.name}/{split}" for split in range(found)] if found else (origin.name,)
+
+    def _is_idle(self, name: int | str, idle: int | None, epoch: int) -> bool:
         assert self.since is not None
-        return origin.idle is not None and epoch - self.heard.get(origin.name, self.since) > origin.idle
+        return idle is not None and epoch - self.heard.get(name, self.since) > idle
 
 
 class EveryPunctuation(_Marks):

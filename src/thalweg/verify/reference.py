@@ -67,8 +67,8 @@ class Reference(StatefulOperators):
             self._feed(epoch.base)
             for piece in epoch.pieces():
                 source, split = piece.chunk.source, piece.chunk.split
-                for position, port, row in tuples_in_order(inputs[source], piece):
-                    self._deliver(StreamRef(source, port), row, (position, *self._origin(source, split)))
+                for key, port, row in tuples_in_order(inputs[source], piece):
+                    self._deliver(StreamRef(source, port), row, (*key, *self._origin(source, split)))
             if epoch.final:
                 self._end(epoch.base)
             for name, emitted in self.open.items():
@@ -86,9 +86,12 @@ class Reference(StatefulOperators):
                 position += 1
 
     def _origin(self, name: str, split: int) -> tuple[int, ...]:
-        """Where event times depend on where a tuple comes from, its order key has the number of that place."""
+        """Where event times depend on where a tuple comes from, its order key has the number of that place. Readers of
+        spools with splits return it with the tuple."""
         entry = self.graph.by_name[name]
         assert isinstance(entry, Entry)
+        if entry.finds_splits:
+            return ()
         return (entry.origin + (split if entry.origins > 1 else 0),) if entry.origin else ()
 
     def _end(self, base: int) -> None:

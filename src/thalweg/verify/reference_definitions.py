@@ -210,7 +210,9 @@ DEFINITIONS: Mapping[type[LibraryLogic], Callable[[Any], Logic]] = complete(
         MergeOrdered: lambda logic: reference_operators.MergeOrdered(logic.config.ports, logic.config.on),
         Barrier: lambda logic: reference_operators.Barrier(logic.config.names),
         Pair: lambda logic: reference_operators.Pair(logic.config.ports),
-        LeastTime: lambda logic: reference_operators.LeastTime({o: x.idle for o, x in logic.config.origins.items()}),
+        LeastTime: lambda logic: reference_operators.LeastTime(
+            {o: (x.idle, x.finds_splits) for o, x in logic.config.origins.items()}
+        ),
         EveryPunctuation: lambda logic: reference_operators.EveryPunctuation(logic.config.ports),
         Loop: _loop,
     },

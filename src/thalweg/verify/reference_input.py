@@ -12,10 +12,11 @@ from thalweg.ir.operators import BAD_RECORD
 from thalweg.ir.types import TupleType
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.row_functions import rows
+from thalweg.verify.reference_per_tuple import OrderKey
 
 
-def tuples_in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, int, Any]]:
-    """Position, output port and tuple: the tuples that were read, and dead letters for invalid rows."""
+def tuples_in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[OrderKey, int, Any]]:
+    """Order key, output port and tuple: the tuples that were read, and dead letters for invalid rows."""
     if isinstance(reader, TolerantReader):
         found = list(reader.read(piece, 4096))
         letters = [row for one in found for row in _rows(one.letters, BAD_RECORD, 1)]
@@ -26,6 +27,6 @@ def tuples_in_order(reader: InputReader, piece: Piece) -> Iterator[tuple[int, in
         yield from _rows(frame, reader.tuple_type, 0)
 
 
-def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[int, int, Any]]:
+def _rows(frame: Frame | None, tuple_type: TupleType, port: int) -> Iterator[tuple[OrderKey, int, Any]]:
     if frame is not None:
-        yield from ((p, port, row) for p, row in zip(frame.position.tolist(), rows(frame, tuple_type), strict=True))
+        yield from ((frame.order_key(at), port, row) for at, row in enumerate(rows(frame, tuple_type)))

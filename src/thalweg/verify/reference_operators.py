@@ -13,6 +13,7 @@ from typing import Any
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import NO_TIME
+from thalweg.ir.origins import OriginNumber, origin_parts
 from thalweg.ir.times import to_time
 from thalweg.ir.values import carried
 from thalweg.verify.reference_order import check_order, check_pair, comes_before, in_order
@@ -232,32 +233,42 @@ class Marks(Logic):
 class LeastTime(Logic):
     """The event time of several origins is the least of their event times, once each has one; it never goes back.
 
-    `origins`: for how many epochs each is waited for, by its port and its number in the marks. All that came is kept.
+    `origins`: for how many epochs each is waited for, by its port and its number in the marks, and whether it is a
+    source that finds its splits while it runs. Then each split is waited for, from the first mark on that was read when
+    the split was known. All that came is kept.
     """
 
-    def __init__(self, origins: Mapping[tuple[int, int], int | None]) -> None:
+    def __init__(self, origins: Mapping[tuple[int, int], tuple[int | None, bool]]) -> None:
         self.origins = origins
-        self.came: list[tuple[tuple[int, int], int, int]] = []  # origin, epoch, time
+        self.came: list[tuple[tuple[int, int], OriginNumber, int, int]] = []  # origin, its parts, epoch, time
         self.emitted: list[tuple[int, int]] = []  # epoch, time
 
     def process(self, t: Any, port: int) -> None:
-        origin, epoch = (port, getattr(t, "origin", 0)), self.now or 0
-        if origin not in self.origins:
+        parts, epoch = origin_parts(getattr(t, "origin", 0)), self.now or 0
+        if (port, parts.entry) not in self.origins:
             return
-        self.came.append((origin, epoch, t.time))
-        times = [max(self._times(o), default=NO_TIME) for o in self.origins if not self._is_idle(o, epoch)]
+        self.came.append(((port, parts.entry), parts, epoch, t.time))
+        waited = [(o, split) for o in self.origins for split in self._splits(o) if not self._is_idle(o, split, epoch)]
+        times = [max(self._times(*one), default=NO_TIME) for one in waited]
         least = max([min(times), *(time for _, time in self.emitted)])
         if (epoch, least) not in self.emitted:
             self.emitted.append((epoch, least))
             self.submit({"time": least})
 
-    def _times(self, origin: tuple[int, int]) -> list[int]:
-        return [time for o, _, time in self.came if o == origin]
+    def _splits(self, origin: tuple[int, int]) -> range:
+        """The splits that were found. An origin without splits, or without marks so far, is like one with one split."""
+        return range(max((parts.others + 1 for o, parts, _, _ in self.came if o == origin), default=1))
 
-    def _is_idle(self, origin: tuple[int, int], epoch: int) -> bool:
-        """Whether more epochs have passed since its last mark; or, if there was none, since the first of all."""
-        last = max((e for o, e, _ in self.came if o == origin), default=self.came[0][1])
-        idle = self.origins[origin]
+    def _times(self, origin: tuple[int, int], split: int) -> list[int]:
+        return [time for o, parts, _, time in self.came if (o, parts.split) == (origin, split)]
+
+    def _is_idle(self, origin: tuple[int, int], split: int, epoch: int) -> bool:
+        """Whether more epochs have passed since its last mark; or, if there was none, since the first of all, or since
+        the split was found."""
+        idle, finds_splits = self.origins[origin]
+        marks = [e for o, parts, e, _ in self.came if (o, parts.split) == (origin, split)]
+        found = [e for o, parts, e, _ in self.came if finds_splits and o == origin and parts.others >= split]
+        last = max([*marks, *found[:1]], default=self.came[0][2])
         return idle is not None and epoch - last > idle
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from thalweg.engine.inputs.file_splits import FileReader
+from thalweg.engine.inputs.split_rows import SplitReader
 from thalweg.engine.inputs.spool import Spool, SpoolSplits
 from thalweg.engine.inputs.tolerant_files import PieceContent, TolerantReader
 from thalweg.engine.storage.log import Chunk, Piece
@@ -50,7 +51,8 @@ class InputReader(Protocol):
     def tuple_type(self) -> TupleType: ...
 
     def frames(self, piece: Piece, frame_rows: int) -> Iterator[Frame]:
-        """The piece's tuples with their positions, in frames of at most `frame_rows`."""
+        """The piece's tuples with their positions, in frames of at most `frame_rows`. They have a sub-position only if
+        event time depends on the splits of a spool: the number of their origin."""
 
 
 def read_piece(reader: InputReader, piece: Piece, frame_rows: int) -> Iterator[PieceContent]:
@@ -90,4 +92,5 @@ def _reader(source: Source, columns: tuple[str, ...], wanted: Expr | None) -> In
     # A chunk names its own file. Rows from Spark are in Arrow's types, so that no value is pickled on the way; files
     # written by Thalweg store values as columns hold them.
     spooled = isinstance(endpoint, FedByDriver)
-    return FileReader(source.name, "arrow", source.outputs[0], columns, spooled=spooled)
+    rows = FileReader(source.name, "arrow", source.outputs[0], columns, spooled=spooled)
+    return SplitReader(rows, source.origin) if source.origin and source.finds_splits else rows

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from thalweg.engine.inputs.feeders import Stopped, not_written, raise_first, room_in_spool
+from thalweg.engine.inputs.split_rows import SPLIT, KnownSplits
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.spark.connectors import root_cause
 from thalweg.engine.spark.row_frames import rows_of
@@ -36,12 +37,13 @@ class RowFeeder:
     """Appends the batches of one source to its spool."""
 
     def __init__(
-        self, source: Source, spool: Spool, room: Callable[[int], bool], order: tuple[str, ...], *, follow: bool
+        self, source: Source, spool: Spool, room: Callable[[int], bool], endpoint: FedBySpark, *, follow: bool
     ) -> None:
         spool.open(again=follow)
         self.source, self.spool, self._room = source, spool, room
         self.files, self.tuples = spool.contents()
-        self.order = order
+        self.endpoint, self.splits = endpoint, KnownSplits(spool)
+        self._offsets: Path | None = None  # of the query's batches
         self.failure: ThalwegError | None = None  # an error that could not be recorded in the spool
         self._stopped = threading.Event()
         self._broken: ThalwegError | None = None
@@ -52,10 +54,12 @@ class RowFeeder:
         self._thread: threading.Thread | None = None
 
     def start(self, rows: DataFrame, name: str, checkpoint: Path, *, follow: bool) -> None:
-        check_columns(self.source, rows.schema)
-        columns = [f"`{n}`" for n in dict.fromkeys((*self.source.outputs[0].names, *self.order))]
+        check_columns(self.source, rows.schema, self.endpoint.split_by)
+        needed = (*self.source.outputs[0].names, *self.endpoint.batch_order, *self.endpoint.split_by)
+        columns = [f"`{n}`" for n in dict.fromkeys(needed)]
         rows = rows.select(*columns)
         if rows.isStreaming:
+            self._offsets = checkpoint / "offsets"
             writer = rows.writeStream.foreachBatch(self._write).queryName(name)
             writer = writer.option("checkpointLocation", str(checkpoint))
             timed = writer.trigger(processingTime=_TRIGGER) if follow else writer.trigger(availableNow=True)
@@ -107,7 +111,7 @@ class RowFeeder:
         while not self._room(self.tuples):
             self._stopped.wait(_ROOM_POLL_S)
             self._check()
-        table = self._table(rows)
+        table = self._table(rows, batch)
         self._check()
         try:
             self.spool.write_table(batch, table)
@@ -115,11 +119,30 @@ class RowFeeder:
             raise not_written(self.source, error) from None
         self.files, self.tuples = self.files + 1, self.tuples + len(table)
 
-    def _table(self, rows: DataFrame) -> pa.Table:
-        table = rows.toArrow()
-        if self.order:
-            table = table.sort_by([(name, "ascending") for name in self.order])
-        return table.select(list(self.source.outputs[0].names))
+    def _table(self, rows: DataFrame, batch: int) -> pa.Table:
+        table, columns = rows.toArrow(), list(self.source.outputs[0].names)
+        if self.endpoint.batch_order:
+            table = table.sort_by([(name, "ascending") for name in self.endpoint.batch_order])
+        if self.endpoint.split_by:
+            table = self.splits.numbered(table, self.endpoint.split_by, self._known_splits(batch))
+            columns.append(SPLIT)
+        return table.select(columns)
+
+    def _known_splits(self, batch: int) -> Iterator[tuple[object, ...]]:
+        """The splits at the end of a batch: Spark writes its offset before it runs the batch."""
+        if self._offsets is None:
+            return
+        version, _, *offsets = (self._offsets / str(batch)).read_text().splitlines()
+        if version != "v1":
+            raise CheckpointError(
+                "the offsets of a feeding query have an unknown format",
+                operator=self.source.name,
+                expected="v1",
+                found=version,
+                hint="start Spark without spark.sql.streaming.offsetLog.formatVersion",
+            )
+        for offset in offsets:
+            yield from self.endpoint.splits_at(offset)
 
     def _check(self) -> None:
         """Raise if stopped. An abandoned batch must fail: Spark commits a batch that returns."""
@@ -205,7 +228,7 @@ def row_feeding(
         for source, endpoint in wanted:
             spool = Spool.of(checkpoint.spools, source.name)
             room = room_in_spool(checkpoint.log, source.name, max_tuples)
-            feeder = RowFeeder(source, spool, room, endpoint.batch_order, follow=follow)
+            feeder = RowFeeder(source, spool, room, endpoint, follow=follow)
             feeders.append(feeder)
             rows = rows_of(spark, source, endpoint, max_tuples)
             try:

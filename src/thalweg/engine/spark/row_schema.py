@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegralType, StringType, StructType
 
 from thalweg.errors import InputError, did_you_mean
 from thalweg.ir.operators import Source
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.runtime.arrow_types import TAKEN, arrow_type
+
+_NAMING = (IntegralType, StringType)  # types of columns whose values name a split
 
 
 def arrow_schema(tuple_type: TupleType) -> pa.Schema:
@@ -21,8 +25,19 @@ def spark_schema(tuple_type: TupleType) -> StructType:
     return from_arrow_schema(arrow_schema(tuple_type))
 
 
-def check_columns(source: Source, schema: StructType) -> None:
-    """Check that every attribute has a column of its name with a matching type. Nulls are found when rows are read."""
+def check_columns(source: Source, schema: StructType, split_by: Sequence[str] = ()) -> None:
+    """Check that every attribute has a column of its name with a matching type, and that there is a column for each
+    part of a split's name. Nulls are found when rows are read."""
+    for name in split_by:
+        if name not in schema.names or not isinstance(schema[name].dataType, _NAMING):
+            raise InputError(
+                f"{source.endpoint.title} cannot be split by {name}",
+                operator=source.name,
+                where=source.where,
+                expected="the name of a column of text or whole numbers",
+                found=f"{name}: {schema[name].dataType.simpleString()}" if name in schema.names else _listed(schema),
+                hint=did_you_mean(name, schema.names),
+            )
     for name, kind in source.outputs[0].attributes:
         if name not in schema.names:
             raise InputError(
@@ -30,7 +45,7 @@ def check_columns(source: Source, schema: StructType) -> None:
                 operator=source.name,
                 where=source.where,
                 expected=f"{name}: {kind}",
-                found=", ".join(schema.names) or "no column",
+                found=_listed(schema),
                 hint=did_you_mean(name, schema.names),
             )
         column = schema[name].dataType
@@ -42,6 +57,10 @@ def check_columns(source: Source, schema: StructType) -> None:
                 expected=f"{name}: {kind}",
                 found=f"{name}: {column.simpleString()}",
             )
+
+
+def _listed(schema: StructType) -> str:
+    return ", ".join(schema.names) or "no column"
 
 
 def _arrow(column: object) -> pa.DataType | None:

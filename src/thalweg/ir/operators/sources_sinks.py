@@ -26,8 +26,13 @@ class Entry(Stateless):
 
     @property
     def origins(self) -> int:
-        """How many parts of it advance concurrently."""
+        """How many parts of it advance concurrently, as far as this is known before it runs."""
         return 1
+
+    @property
+    def finds_splits(self) -> bool:
+        """Whether it finds its concurrent parts while it runs."""
+        return False
 
     @property
     def sub_positions(self) -> int:
@@ -47,11 +52,17 @@ class Source(Entry):
 
     @property
     def origins(self) -> int:
-        return self.endpoint.concurrent_splits
+        return self.endpoint.concurrent_splits or 1
+
+    @property
+    def finds_splits(self) -> bool:
+        return self.endpoint.concurrent_splits is None
 
     def origin_of(self, split: int) -> int:
-        """The number of a split's origin; 0 if it does not matter."""
-        return self.origin and self.origin + (split if self.origins > 1 else 0)
+        """The number of a split's origin; 0 if it does not matter, or if the reader adds it to each row."""
+        if not self.origin or self.finds_splits:
+            return 0
+        return self.origin + (split if self.origins > 1 else 0)
 
     def code(self, inputs: tuple[TupleType, ...]) -> Iterable[UserCode]:
         function = self.endpoint.numbered
