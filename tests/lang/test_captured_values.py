@@ -398,6 +398,26 @@ class Handle:
 HANDLE = Handle()
 
 
+@pytest.mark.parametrize("place", [*PLACES, "beacon"])
+def test_a_value_that_cannot_be_sent_is_reported_with_operator_and_line(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every place that takes code."""
+    app = tw.App("refused")
+    rows = app.source(tw.iterable(TUPLES), Row, name="rows")
+    monkeypatch.setitem(globals(), "LIMIT", HANDLE)
+    monkeypatch.setitem(globals(), "SETTINGS", {"limit": HANDLE})
+    beacon: Build = lambda s, limit: app.source(tw.beacon(lambda i: LIMIT, count=1), Row)
+    build = {**PLACES, "beacon": beacon}[place]
+    with pytest.raises(GraphError, match="cannot be sent to a worker") as found:
+        build(rows, 1)
+    error = found.value
+    assert error.operator
+    assert error.where is not None
+    assert error.where.file == __file__
+    assert "_thread.lock" in str(error.found)
+
+
 @pytest.mark.parametrize(
     ("code", "captured"),
     [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from thalweg.ir.arguments import Count, CountOrZero, Positive, Rule, checked
 from thalweg.ir.endpoints import ReadAgain, any_tuple_type
 from thalweg.ir.expr import Expr
-from thalweg.ir.frozen_code import Freezer
+from thalweg.ir.frozen_code import freeze_before_operator
 from thalweg.ir.operators import Source
 from thalweg.ir.user_calls import call_place, user_frame
 
@@ -31,7 +31,7 @@ def beacon(
     The function must always return the same tuple for the same number, because a restart calls it again. With `shards`
     the numbers are distributed over that many splits, which advance in parallel; `rate` is in tuples per second.
     """
-    return Beacon(Freezer(call_place(user_frame())).freeze(function), count, shards, rate)
+    return Beacon(freeze_before_operator(function, call_place(user_frame())), count, shards, rate)
 
 
 def seeded(seed: int | str, index: int) -> random.Random:

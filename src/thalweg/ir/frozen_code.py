@@ -56,6 +56,28 @@ def complete() -> None:
             del _incomplete[function]
 
 
+class Refused:
+    """Code that could not be frozen before its operator was known. The operator raises the error, with its name."""
+
+    def __init__(self, error: GraphError) -> None:
+        self._error = error
+
+    def __call__(self, *arguments: object) -> object:
+        raise self._error
+
+    def error_in(self, operator: str | None) -> GraphError:
+        self._error.operator = operator
+        return self._error
+
+
+def freeze_before_operator(code: F, where: Where) -> F | Refused:
+    """Freeze code that is passed to Thalweg before the operator that runs it is known."""
+    try:
+        return Freezer(where).freeze(code)
+    except GraphError as error:
+        return Refused(error)
+
+
 class Freezer:
     """Freezes the code of one operator. Its functions share their globals, and each is frozen once.
 
@@ -70,6 +92,8 @@ class Freezer:
 
     def freeze(self, code: F) -> F:
         """A function, or another object that can be called."""
+        if isinstance(code, Refused):
+            raise code.error_in(self.operator)
         if isinstance(code, types.FunctionType):
             return self._function(code)  # type: ignore[return-value]
         if is_own(code) or not self.copies:

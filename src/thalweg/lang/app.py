@@ -82,6 +82,8 @@ class App:
         self, site: OperatorSite, endpoint: SourceEndpoint, tuple_type: TupleType, key: tuple[str, ...] = ()
     ) -> Stream:
         check_source(endpoint, tuple_type, site.where)
+        if endpoint.numbered is not None:
+            site.freezer.freeze(endpoint.numbered)  # raises the error of code that cannot be frozen
         decoding = endpoint.decoding(tuple_type, site.where)
         if decoding is not None:
             return self._decoded(site, endpoint, decoding, tuple_type)

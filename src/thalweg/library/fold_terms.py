@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.ir.frozen_code import Freezer
+from thalweg.ir.frozen_code import freeze_before_operator
 from thalweg.ir.user_calls import call_place, user_frame
 
 Argument = str | Callable[[Any], Any]  # an attribute's name, or a function of a tuple
@@ -55,7 +55,7 @@ class FoldTerm(AggregateExpr):
         """Freeze its functions now: terms may be made in a loop before they are passed to an operator."""
         for name in ("argument", "picked", "function"):
             if callable(code := getattr(self, name)):
-                object.__setattr__(self, name, Freezer(call_place(user_frame())).freeze(code))
+                object.__setattr__(self, name, freeze_before_operator(code, call_place(user_frame())))
 
 
 @dataclass(frozen=True, slots=True)
