@@ -38,7 +38,7 @@ class FollowedCode:
 
 def tuple_types(graph: LogicalGraph, operator: Operator) -> tuple[TupleType, ...]:
     """The types of the input ports that take tuples."""
-    return tuple(graph.type_of(s) for port, s in enumerate(operator.inputs) if port != operator.mark_port)
+    return tuple(t for port, t in enumerate(graph.input_types(operator)) if port != operator.mark_port)
 
 
 def followed(operator: Operator, inputs: tuple[TupleType, ...]) -> list[FollowedCode]:

@@ -77,7 +77,7 @@ def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
         bracketed_source=_joined(bracketed_segments(calls)),
         brackets=brackets_of(calls),
         operators=operators,
-        input_types={n: tuple(map(graph.type_of, o.inputs)) for n, o in operators.items()},
+        input_types={n: graph.input_types(o) for n, o in operators.items()},
         ranks={name: graph.depth_first_rank[name] for name in names},
         ends={name: graph.declared[name] for name in names},
         widths={

@@ -20,10 +20,21 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir.logic import Logic
+from thalweg.ir.tuple_copies import (
+    IDENTITY,
+    has_code,
+    is_tuple_type,
+    metaclass_of_copies,
+    note_copy,
+    original,
+    with_classes,
+)
+from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import is_own
 from thalweg.ir.user_tracebacks import is_foreign
 
@@ -201,6 +212,8 @@ class Freezer:
             return found
         if not _is_copied(cls):
             return cls
+        if is_tuple_type(cls):
+            return self._tuple_class(cls)
         late = {n: v for n, v in vars(cls).items() if isinstance(v, (types.FunctionType, *_WRAPPERS))}
         left_out = {*late, *_NOT_COPIED, *_slots(cls)}
         first = {n: v for n, v in vars(cls).items() if n not in left_out}
@@ -210,18 +223,46 @@ class Freezer:
         except TypeError:  # it is created with options, which are not known here
             return cls
         self._made[id(cls)] = cls, made  # before its methods, which may refer to it
-        data = [n for n in first if not n.startswith("__") and not hasattr(first[n], "__get__")]
-        values = self._values(
-            [first[n] for n in data],
-            lambda index: f"{cls.__qualname__} has the attribute {data[index]}, which cannot be sent to a worker",
-        )
-        for name, value in zip(data, values, strict=True):
-            setattr(made, name, value)
-        for name, value in late.items():
-            setattr(made, name, self._attribute(value))
+        copied = self._members(cls, first | late)
+        for name in copied:
+            if name in late or copied[name] is not first[name]:
+                setattr(made, name, copied[name])
         if isinstance(made, abc.ABCMeta):
             abc.update_abstractmethods(made)  # type: ignore[arg-type]
         return made
+
+    def tuple_type(self, tuple_type: TupleType) -> TupleType:
+        """The type with the frozen copies of its classes. Those of a stream may be copies of another operator."""
+        found = with_classes(tuple_type, lambda cls: self._class(original(cls)))
+        return tuple_type if list(found.classes()) == list(tuple_type.classes()) else found
+
+    def _tuple_class(self, cls: type) -> type:
+        if not has_code(cls):
+            return cls
+        start = {n: vars(cls)[n] for n in ("__module__", "__qualname__", "__doc__", "__slots__") if n in vars(cls)}
+        made = metaclass_of_copies(cls)(cls.__name__, tuple(map(self._class, cls.__bases__)), start)
+        self._made[id(cls)] = cls, made
+        note_copy(cls, made)
+        inner: TupleType = vars(cls)["tuple_type"]
+        made.tuple_type = replace(with_classes(replace(inner, python=None), self._class), python=made)  # type: ignore[attr-defined]
+        left_out = {*start, *_NOT_COPIED, *_slots(cls), IDENTITY, "tuple_type"}
+        rest = {n: v for n, v in vars(cls).items() if n not in left_out}
+        for name, value in self._members(cls, rest).items():
+            setattr(made, name, value)
+        if isinstance(made, abc.ABCMeta):
+            abc.update_abstractmethods(made)  # type: ignore[arg-type]
+        return made
+
+    def _members(self, cls: type, found: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a class, with values copied and code frozen."""
+        code = {n: v for n, v in found.items() if isinstance(v, (types.FunctionType, *_WRAPPERS))}
+        data = [n for n in found if n not in code and not n.startswith("__") and not hasattr(found[n], "__get__")]
+        values = self._values(
+            [found[n] for n in data],
+            lambda index: f"{cls.__qualname__} has the attribute {data[index]}, which cannot be sent to a worker",
+        )
+        frozen = {name: self._attribute(value) for name, value in code.items()}
+        return found | dict(zip(data, values, strict=True)) | frozen
 
     def _attribute(self, value: Any) -> Any:
         match value:
@@ -402,11 +443,10 @@ def is_found(code: Any) -> bool:
 
 
 def _is_copied(cls: type) -> bool:
-    """Not copied: tuple types, members of enums and exceptions, which other code compares by their class."""
+    """Not copied: members of enums and exceptions, which other code compares by their class."""
     if not _is_sent(cls) and (is_imported(cls) or _is_foreign_class(cls)):
         return False
-    others = hasattr(cls, "tuple_type") or issubclass(cls, (enum.Enum, BaseException))
-    return not others and type(cls) in (type, abc.ABCMeta)
+    return not issubclass(cls, (enum.Enum, BaseException)) and type(cls) in (type, abc.ABCMeta)
 
 
 def _is_foreign_class(cls: type) -> bool:

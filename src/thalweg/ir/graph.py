@@ -56,6 +56,10 @@ class LogicalGraph:
     def type_of(self, stream: StreamRef) -> TupleType:
         return self.by_name[stream.operator].outputs[stream.port]
 
+    def input_types(self, operator: Operator) -> tuple[TupleType, ...]:
+        """The types of an operator's inputs, as its code sees them."""
+        return operator.own_types or tuple(map(self.type_of, operator.inputs))
+
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         return tuple(o for o in self.operators if isinstance(o, Source))

@@ -29,7 +29,6 @@ from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.finish_graph import finished
 from thalweg.lang.free_names import FreeNames
 from thalweg.lang.operator_call import OperatorSite, word
-from thalweg.lang.outputs import declared_type
 from thalweg.lang.params import current_scope
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.window import Names, names
@@ -76,7 +75,7 @@ class App:
                 expected="a subclass of tw.Tuple",
                 found=shown(tuple_type),
             )
-        return self._source(site, endpoint, tuple_type.tuple_type, names(partition_by))
+        return self._source(site, endpoint, site.declared(tuple_type), names(partition_by))
 
     def _source(
         self, site: OperatorSite, endpoint: SourceEndpoint, tuple_type: TupleType, key: tuple[str, ...] = ()
@@ -130,7 +129,7 @@ class App:
 
         `via=tw.kafka(…)`: the exporter's topic, instead of a folder."""
         site = OperatorSite(self, "imported", name)
-        declared = declared_type(tuple_type, site.where)
+        declared = site.declared(tuple_type)
         endpoint = through(via, export, site.where) if via is not None else exported(export, declared, site.where)
         return self._source(site, endpoint, declared)
 
@@ -141,9 +140,7 @@ class App:
         site = OperatorSite(self, "feedback", name)
         if immediate:
             self._immediate.add(site.name)
-        return site.stream(
-            ops.Feedback(name=site.name, outputs=(declared_type(tuple_type, site.where),), where=site.where)
-        )
+        return site.stream(ops.Feedback(name=site.name, outputs=(site.declared(tuple_type),), where=site.where))
 
     @checked
     def graph(self) -> LogicalGraph:

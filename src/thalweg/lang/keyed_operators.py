@@ -49,7 +49,7 @@ def aggregate(
     table = FoldTable(self.tuple_type, site.where, time_type, site.freezer)
     with naming_the_dropper(self):
         record = Record(tuple((field, table.resolve(aggregate)) for field, aggregate in taken.items()))
-    output = TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields))
+    output = site.freezer.tuple_type(TupleType(site.name, tuple((field, expr.type) for field, expr in record.fields)))
     folds = tuple(table.folds)
     if not has_kernel(over, folds):
         logic, end = aggregate_logic(over, folds, record), _end_field(record, folds)

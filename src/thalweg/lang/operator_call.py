@@ -78,6 +78,10 @@ class OperatorSite:
 
     def stream(self, operator: Operator, like: Stream | None = None) -> Stream:
         """The first output of a new operator. Marks bypass operators that emit at the positions of their input."""
+        given = [self.app._by_name[ref.operator].outputs[ref.port] for ref in operator.inputs]
+        own = tuple(map(self.freezer.tuple_type, given))
+        if any(a is not b for a, b in zip(own, given, strict=True)):
+            operator = replace(operator, own_types=own)
         self.app._add(operator)
         made = self.app._stream(operator.output, operator.outputs[0])
         if like is not None:
@@ -92,7 +96,7 @@ class OperatorSite:
         return on_error, (DEAD_LETTER,) if on_error == "dead_letter" else ()
 
     def declared(self, into: type[Tuple] | None) -> TupleType:
-        return declared_type(into, self.where)
+        return self.freezer.tuple_type(declared_type(into, self.where))
 
     def time_attribute(self, stream: Stream) -> str:
         """The attribute with a stream's event time."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from thalweg.errors import GraphError, Where, did_you_mean, shown
 from thalweg.ir.expr import Apply, Expr, Record
 from thalweg.ir.operators import Function
 from thalweg.ir.types import FLOAT, INT, AttributeType, TupleType, accepts
 from thalweg.lang.tuples import Tuple, check_names
+
+if TYPE_CHECKING:
+    from thalweg.lang.operator_call import OperatorSite
 
 
 def declared_type(into: type[Tuple] | None, where: Where) -> TupleType:
@@ -17,9 +21,10 @@ def declared_type(into: type[Tuple] | None, where: Where) -> TupleType:
     return into.tuple_type
 
 
-def map_type(read: Function, into: type[Tuple] | None, name: str, where: Where) -> TupleType:
+def map_type(read: Function, into: type[Tuple] | None, site: OperatorSite) -> TupleType:
+    name, where = site.name, site.where
     if into is not None:
-        return declared_type(into, where)
+        return site.declared(into)
     if isinstance(read.expr, Record):
         check_names((name for name, _ in read.expr.fields), name, where)
         return TupleType(name, tuple((name, expr.type) for name, expr in read.expr.fields))

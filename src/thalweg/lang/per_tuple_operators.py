@@ -16,7 +16,7 @@ from thalweg.ir.operators import Function, Policy, StreamRef
 from thalweg.ir.types import INT
 from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite
-from thalweg.lang.outputs import declared_type, in_declared_order, map_type, returned_tuple
+from thalweg.lang.outputs import in_declared_order, map_type, returned_tuple
 from thalweg.lang.read_function import read_function
 from thalweg.lang.tuples import Tuple
 
@@ -40,7 +40,7 @@ def map(
     policy, letters = site.policy(on_error)
     with naming_the_dropper(self):
         read = read_function(function, self.tuple_type, site.where, site.freezer)
-    output = map_type(read, into, site.name, site.where)
+    output = map_type(read, into, site)
     if isinstance(read.expr, Record):
         read = in_declared_order(read, output, site.where)
     elif read.expr is not None:
@@ -86,7 +86,7 @@ def flat_map(
     site = OperatorSite(self.app, "flat_map", name)
     policy, letters = site.policy(on_error)
     read = Function(site.freezer.freeze(function), site.where, None, "it may return several tuples")
-    output = declared_type(into, site.where)
+    output = site.declared(into)
     return site.stream(
         ops.FlatMap(
             name=site.name,
@@ -121,7 +121,7 @@ def map_batches(
     operator = ops.MapBatches(
         name=site.name,
         inputs=(self.ref,),
-        outputs=(declared_type(into, site.where), *letters),
+        outputs=(site.declared(into), *letters),
         where=site.where,
         on_error=policy,
         function=read,

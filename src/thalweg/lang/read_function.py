@@ -26,7 +26,8 @@ def read_function(
     the truth of its result matters."""
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=shown(function))
-    function = (freezer or Freezer(where)).freeze(function)
+    freezer = freezer or Freezer(where)
+    function, input_type = freezer.freeze(function), freezer.tuple_type(input_type)
     try:
         reader = FunctionReader(function, input_type, as_truth=as_truth, via=where.via)
         return Function(function, where, reader.read())

@@ -18,6 +18,7 @@ from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split,
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 from thalweg.ir.user_tuples import row_maker, unpack
+from thalweg.ir.values import carried
 
 
 class LoopError(Exception):
@@ -56,7 +57,8 @@ class Loop(LibraryLogic):
 
     @property
     def inner_types(self) -> tuple[TupleType, ...]:
-        return (self.config.back_type, *(t for operator in self.config.operators for t in operator.outputs))
+        inner = self.config.operators
+        return (self.config.back_type, *(t for o in inner for t in o.outputs), *(t for o in inner for t in o.own_types))
 
     def settings(self) -> str:
         inner = [o for o in self.config.operators if isinstance(o, Process) and o.by is not None]
@@ -73,7 +75,7 @@ class Loop(LibraryLogic):
         entries = dict(zip(loop.entries, inputs, strict=True))
         for inner in loop.operators:
             kinds = [entries.get((inner.name, port)) or known[s] for port, s in enumerate(inner.inputs)]
-            yield from (replace(code, main=False) for code in inner.code(tuple(kinds)))
+            yield from (replace(code, main=False) for code in inner.code(inner.own_types or tuple(kinds)))
 
     def setup(self) -> dict[str, Any]:
         inside = [o for o in self.config.operators if isinstance(o, Process)]
@@ -116,7 +118,8 @@ class Loop(LibraryLogic):
             self._give(operator, port, row, waiting)
 
     def _give(self, operator: Operator, port: int, row: Any, waiting: deque[Any]) -> None:
-        self._pass_on(operator, partial(self._results, operator, port, row), waiting)
+        given = _retyped(operator.own_types[port], row) if operator.own_types else row
+        self._pass_on(operator, partial(self._results, operator, port, given), waiting)
 
     def _pass_on(self, operator: Operator, act: Callable[[], list[tuple[int, Any]]], waiting: deque[Any]) -> None:
         try:
@@ -153,7 +156,8 @@ def _made(tuple_type: TupleType, value: Any) -> Any:
 
 def _retyped(tuple_type: TupleType, row: Any) -> Any:
     """The tuple as one of a stream with the same attributes, so that it has the methods of that stream's class."""
-    return row_maker(tuple_type, tuple_type.names)(*(getattr(row, name) for name in tuple_type.names))
+    present = [name for name in tuple_type.names if hasattr(row, name)]
+    return row_maker(tuple_type, present)(*(carried(getattr(row, name)) for name in present))
 
 
 def _split(operator: Split, row: Any) -> list[tuple[int, Any]]:

@@ -42,7 +42,7 @@ def _join(program: Program, operator: Join, resources: Resources) -> Callable[[]
 
 def _process(program: Program, operator: Process, resources: Resources) -> Callable[[], Stored]:
     inner = () if operator.library is None else operator.library.inner_types  # of the operators in a loop
-    types = type_table([*program.input_types[operator.name], *operator.outputs, *inner])
+    types = type_table([*operator.outputs, *inner, *program.input_types[operator.name]])
     return lambda: ObjectTable(operator, types, resources.of(operator))
 
 

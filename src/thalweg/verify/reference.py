@@ -38,7 +38,7 @@ from thalweg.ir.values import carried
 from thalweg.runtime.pe_counts import Counts
 from thalweg.verify.reference_batches import batch_of_one
 from thalweg.verify.reference_input import tuples_in_order
-from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, as_type, make_row
+from thalweg.verify.reference_per_tuple import PER_TUPLE, Emitted, OrderKey, as_type, make_row, own_row
 from thalweg.verify.reference_stateful import StatefulOperators
 
 Answer = dict[str, list[tuple[Any, ...]]]
@@ -114,12 +114,14 @@ class Reference(StatefulOperators):
         for operator, port in self.graph.consumers[stream]:
             branch = self.layout.branch.get((operator.name, port))
             at = key if branch is None else (*key, branch)
+            own = self.graph.input_types(operator)[port]
+            given = own_row(own, row) if operator.own_types else row
             try:
-                emitted = self._process(operator, port, row, at)
+                emitted = self._process(operator, port, given, at)
             except ResourceError:  # not of a tuple
                 raise
             except Exception as error:  # any exception of a user's function is an error of its tuple
-                shown = as_type(self.graph.type_of(stream), row, self.live[stream])
+                shown = as_type(own, given, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
             self._send(operator, emitted)
 
@@ -144,7 +146,7 @@ class Reference(StatefulOperators):
         return [(0, as_type(operator.outputs[0], row, operator.outputs[0].names), self._wide(operator, key))]
 
     def _map_batches(self, operator: MapBatches, port: int, row: Any, key: OrderKey) -> Emitted:
-        made = batch_of_one(operator, row, self.graph.type_of(operator.inputs[0]))
+        made = batch_of_one(operator, row, self.graph.input_types(operator)[0])
         return [(0, make_row(operator, made), key)]
 
     def _sink(self, sink: Sink, port: int, row: Any, key: OrderKey) -> Emitted:

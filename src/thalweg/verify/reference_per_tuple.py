@@ -21,6 +21,7 @@ from thalweg.ir.operators import (
 from thalweg.ir.times import to_time
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import row_maker, unpack
+from thalweg.ir.values import carried
 from thalweg.verify.reference_keys import chance
 
 OrderKey = tuple[int, ...]
@@ -37,6 +38,12 @@ def as_type(tuple_type: TupleType, row: Any, names: Iterable[str]) -> Any:
     """The tuple with those of these attributes that were read; attributes that no operator reads are missing."""
     present = [name for name in names if hasattr(row, name)]
     return row_maker(tuple_type, present)(*(getattr(row, name) for name in present))
+
+
+def own_row(tuple_type: TupleType, row: Any) -> Any:
+    """The tuple as an operator's code sees it: with the operator's own copies of users' classes."""
+    present = [name for name in tuple_type.names if hasattr(row, name)]
+    return row_maker(tuple_type, present)(*(carried(getattr(row, name)) for name in present))
 
 
 def make_mark(time: int) -> Any:

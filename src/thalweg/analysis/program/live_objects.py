@@ -27,6 +27,7 @@ from thalweg.analysis.program.abstract_values import (
     ValueOf,
 )
 from thalweg.analysis.program.python_types import CONTAINERS, MAPPINGS, is_built_in
+from thalweg.ir.tuple_copies import METACLASSES
 
 PEEK = 16  # maximum number of elements inspected one by one; larger containers are summarized by type
 WALK = 200_000  # maximum number of objects inspected in a captured table
@@ -204,7 +205,7 @@ def own_code(cls: type, name: str) -> types.FunctionType | None:
 
 def has_own_metaclass(value: object) -> bool:
     """Whether an object is a class whose metaclass has user code: for its length, its members, its instances."""
-    if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta):
+    if not isinstance(value, type) or type(value) in (type, abc.ABCMeta, enum.EnumMeta, *METACLASSES):
         return False
     held = [class_attribute(type(value), name) for name in ("__instancecheck__", "__subclasscheck__")]
     own = [one for one in held if isinstance(one, types.FunctionType) and one.__module__ not in ("abc", "typing")]

@@ -113,6 +113,8 @@ class Operator:
     outputs: tuple[TupleType, ...] = ()
     where: Where = field(compare=False)
     on_error: str = "fail"  # one of POLICIES; `dead_letter` appends an output port
+    # The types of its inputs, with the copies of users' classes whose methods its code calls; (): as in its streams.
+    own_types: tuple[TupleType, ...] = field(default=(), compare=False, repr=False)
 
     counts_emissions: ClassVar[bool]  # whether the tuples that it emits for one tuple are numbered, over all ports
     is_family: ClassVar[bool] = True  # of a class itself: whether it is only a base class of several kinds

@@ -38,6 +38,7 @@ from thalweg.analysis.program.changes import alias_changed, mutate
 from thalweg.analysis.program.live_objects import NOT_THERE, class_attribute
 from thalweg.analysis.program.machine import ATTRIBUTES, Machine
 from thalweg.analysis.program.python_types import ITERATOR, is_built_in, methods_of, plain_attribute
+from thalweg.ir.tuple_copies import METACLASSES
 
 TEXTS = ("__name__", "__qualname__", "__doc__", "__module__")  # of functions and of existing objects
 
@@ -168,7 +169,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         m.lose(f"writes {shown}, an attribute of an unknown object", node)
     mutate(m, value, f"writes {shown}", node, name)
     for item in value:
-        simple = isinstance(item, Known) and type(item.value) in (type, types.ModuleType, types.FunctionType)
+        kinds = (type, *METACLASSES, types.ModuleType, types.FunctionType)
+        simple = isinstance(item, Known) and type(item.value) in kinds
         for cls in () if simple else classes_of(item):
             held = class_attribute(cls, name)
             if isinstance(held, property) and held.fset is not None:

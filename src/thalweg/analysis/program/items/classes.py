@@ -17,6 +17,7 @@ from thalweg.analysis.program.call_frames import Args
 from thalweg.analysis.program.contents import is_plain
 from thalweg.analysis.program.machine import Machine
 from thalweg.analysis.program.memory import ELEMENTS, EXCEPTIONS
+from thalweg.ir.tuple_copies import METACLASSES
 from thalweg.lang.tuples import Tuple, plain
 
 
@@ -35,7 +36,7 @@ def make_object(m: Machine, cls: Any, args: Args, node: ast.AST) -> Value:
     if issubclass(cls, tuple) and hasattr(cls, "_fields") and live_objects.is_named_tuple(cls):
         defaults = {n: _default(cls, n, v) for n, v in getattr(cls, "_field_defaults", {}).items()}
         return _with_fields(m, tuple, list(cls._fields), defaults, args, node)
-    metaclass_is_plain = type(cls) in (type, abc.ABCMeta, type(Tuple))
+    metaclass_is_plain = type(cls) in (type, abc.ABCMeta, *METACLASSES)
     special = cls.__new__ is not object.__new__ or hasattr(cls, "__del__")
     if special or not metaclass_is_plain or not live_objects.is_python_class(cls):
         return _cannot_be_read(m, cls, args, node)
