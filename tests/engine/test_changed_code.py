@@ -47,6 +47,18 @@ class Row(tw.Tuple):
     n: int
 
 
+LARGEST = 10**9
+
+
+class Small(tw.Tuple):
+    k: str
+    n: int
+
+    def is_small(self):
+        """A method."""
+        return -(10**9) < self.n < LARGEST
+
+
 class Scale:
     """A captured object."""
 
@@ -123,7 +135,8 @@ more = scaled.map(partial(added, 5), Row)
 various = more.map(typed, Row)
 kept = various.custom(remember, Row, by="k", state=0)
 (last,) = tw.operator(Last(1), kept, by="k", into=[Row], name="last")
-sums = last.aggregate(window.tumbling(count=2, by="k"), k=agg.any("k"), n=agg.sum("n"))
+small = last.map(lambda t: {"k": t.k, "n": t.n}, Small).filter(lambda t: t.is_small())
+sums = small.aggregate(window.tumbling(count=2, by="k"), k=agg.any("k"), n=agg.sum("n"))
 slow = sums.throttle(1_000_000)
 slow.sink(tw.files(HERE / "out", format="jsonl"), name="files")
 slow.sink(tw.none(), name="nowhere")
@@ -136,6 +149,7 @@ def halved(n):
 
 SINCE = " is not as it was at the last start: "
 FUNCTION = SINCE + "its function, or a value or function that it uses, changed"
+METHODS = SINCE + "its methods, or a value or function that they use, changed"
 LOGIC = SINCE + "its code, or a value that it uses, changed"
 
 # What is changed, and what is said.
@@ -156,6 +170,8 @@ CHANGES = {
     "its method": (("n * self.by", "self.by * n"), "the map scaled" + FUNCTION),
     "argument of a partial": (("added, 5", "added, 6"), "the map more" + FUNCTION),
     "captured datetime": (("datetime(2024, 1", "datetime(2025, 1"), "the map various" + FUNCTION),
+    "method of a tuple type": (("-(10**9) <", "-(10**8) <"), "the tuple type Small" + METHODS),
+    "value that it uses": (("LARGEST = 10**9", "LARGEST = 10**8"), "the tuple type Small" + METHODS),
     "captured pattern": (("[a-z]", "[a-y]"), "the map various" + FUNCTION),
     "attribute of a class without methods": (("low = -1", "low = -2"), "the map various" + FUNCTION),
     "value of an enum": (("HIGH = 1000", "HIGH = 2000"), "the map various" + FUNCTION),
@@ -252,6 +268,7 @@ def test_what_does_nothing_is_not_a_change(folder: Path) -> None:
     docstrings = (
         ('"""Uses values of several types."""', '"""Other words."""'),
         ('        """The sum."""\n', ""),
+        ('        """A method."""\n', ""),
         ('"""A captured object."""', '"""An object."""'),
         ("def remember(t, state, submit):\n", 'def remember(t, state, submit):\n    """New."""\n    # A comment.\n'),
     )

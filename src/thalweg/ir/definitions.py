@@ -25,6 +25,7 @@ from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
 from thalweg.ir.secret import Secret
+from thalweg.ir.tuple_copies import IDENTITY, has_code, original
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tracebacks import is_foreign
 from thalweg.ir.windows import Window
@@ -32,18 +33,31 @@ from thalweg.ir.windows import Window
 CODE = "code "  # what the text of code begins with, before its digest
 _NUMBERS = (int, float, complex, bool, decimal.Decimal)
 _PLAIN = (str, bytes, type(None), *_NUMBERS, dt.datetime, dt.date, dt.time, dt.timedelta)
-_NOT_COMPARED = ("name", "where")
+_TYPE = "tuple type"
+_NOT_COMPARED = ("name", "where", "own_types")
 _OF_PYTHON = frozenset(
     (
         *("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__", "__firstlineno__"),
         "__slotnames__",  # added when an object is pickled for the first time
+        IDENTITY,
     )
 )
 
 
 def definitions(graph: LogicalGraph) -> dict[str, dict[str, str]]:
-    """By operator: its options and code, by name."""
-    return {operator.name: dict(_parts(operator)) for operator in graph.operators}
+    """By operator: its options and code, by name; and the methods of each tuple type."""
+    return {operator.name: dict(_parts(operator)) for operator in graph.operators} | _tuple_types(graph)
+
+
+def _tuple_types(graph: LogicalGraph) -> dict[str, dict[str, str]]:
+    """Of the types with code. Each operator has its own copy, with values of its own."""
+    digests: dict[str, set[str]] = {}
+    for operator in graph.operators:
+        classes = {cls for kind in (*graph.input_types(operator), *operator.outputs) for cls in kind.classes()}
+        for cls in classes:
+            if cls is not None and has_code(cls):
+                digests.setdefault(f"{_TYPE} {cls.__qualname__}", set()).add(digest(cls))
+    return {name: {"kind": _TYPE, "methods": f"{CODE}{digest(found)}"} for name, found in digests.items()}
 
 
 def _parts(operator: Operator) -> Iterator[tuple[str, str]]:
@@ -116,7 +130,7 @@ class _Digest:
             self._add_whole(value)
 
     def _add_whole(self, value: Any) -> None:
-        self._word(type(value).__qualname__)
+        self._word(type(original(value) if isinstance(value, type) else value).__qualname__)
         if isinstance(value, list | tuple):
             self._all(value)
         elif isinstance(value, set | frozenset):
@@ -211,12 +225,14 @@ _is_foreign = functools.cache(is_foreign)
 def changes(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """A text for each operator that is not defined as it was, one for those that are new, and one for those gone."""
     for name, now in new.items():
-        before = old.get(name, now)
-        parts = [part for part in {**before, **now} if before.get(part) != now.get(part)]
+        known = old.get(name, now)
+        parts = [part for part in {**known, **now} if known.get(part) != now.get(part)]
         if parts:
-            changed = "; ".join(_change(part, before.get(part), now.get(part)) for part in parts)
-            yield f"the {now['kind']} {name} is not as it was at the last start: {changed}"
-    for word, names in (("new", new.keys() - old.keys()), ("gone", old.keys() - new.keys())):
+            changed = "; ".join(_change(part, known.get(part), now.get(part)) for part in parts)
+            title = name if now["kind"] == _TYPE else f"{now['kind']} {name}"
+            yield f"the {title} is not as it was at the last start: {changed}"
+    before, after = ({name for name in found if found[name]["kind"] != _TYPE} for found in (old, new))
+    for word, names in (("new", after - before), ("gone", before - after)):
         if names:
             yield f"since the last start, operators are {word}: {', '.join(sorted(names))}"
 
@@ -230,4 +246,5 @@ def _change(part: str, before: str | None, now: str | None) -> str:
 _WORDS = {
     "function": "its function, or a value or function that it uses, changed",
     "logic": "its code, or a value that it uses, changed",
+    "methods": "its methods, or a value or function that they use, changed",
 }
