@@ -87,7 +87,7 @@ class SplitReader:
 
 
 def _splits(chunk: Chunk) -> Array:
-    table = read_arrow(chunk.path, chunk.start, chunk.stop, (SPLIT,))
+    table = read_arrow(chunk.path, chunk.start, chunk.stop, (SPLIT,), chunk.source)
     if SPLIT not in table.column_names:
         return np.zeros(chunk.stop - chunk.start, np.int64)
     splits: Array = table[SPLIT].to_numpy()
