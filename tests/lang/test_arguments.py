@@ -229,6 +229,7 @@ WRONG: dict[str, list[Any]] = {
     "tw.declare reads": [3, True, [1], ""],
     "tw.declare effects": [3, True, [1], "nothing", ["nope"]],
     "tw.from_dataframe frame": [None, 3, [1]],
+    "split_by": [3, None, True, "", [1], ["a", ""], {"a": 1}, {"a"}, b"x"],
     "tw.iterable items": [None, 3, iter([1])],
     "tw.kafka servers": [None, 3, "", ["h:1"]],
     "tw.kafka topic": TEXT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -20,12 +20,16 @@ _ROW = (
     "exactly once, if Spark's source is replayable",
 )
 
+Columns = Annotated[
+    str | Sequence[str], Rule("the name of a column, or several", lambda names: "" not in _names(names))
+]
+
 
 @checked
 def spark(
     format: Annotated[str, Rule("the name of a streaming format", bool)],
     *,
-    split_by: str | Iterable[str] = (),
+    split_by: Columns = (),
     **options: object,
 ) -> SparkFormat:
     """A source of the rows of any streaming format that Spark supports, by name and options.
@@ -37,14 +41,14 @@ def spark(
 
 
 @checked
-def from_dataframe(frame: Any, *, split_by: str | Iterable[str] = ()) -> SparkFrame:
+def from_dataframe(frame: Any, *, split_by: Columns = ()) -> SparkFrame:
     """A source of the rows of a Spark DataFrame, streaming or not. `split_by`: as for `tw.spark`."""
     good = hasattr(frame, "schema") and hasattr(frame, "isStreaming")
     require(good, "from_dataframe: not a DataFrame", "a Spark DataFrame", frame)
     return SparkFrame(frame, _names(split_by))
 
 
-def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
