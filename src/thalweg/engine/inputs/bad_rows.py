@@ -159,6 +159,8 @@ def check_rows(rows: ReadableRows, bad: Sequence[Bad], tuple_type: TupleType) ->
     for name, kind in tuple_type.attributes:  # the most common fault first: bisection is slow if many are missing
         if not kind.optional:
             missing = rows.nulls(name) & left
+            if not missing.any():
+                continue
             reason = f"{name}: expected {kind} in every row, found nothing"
             reasons |= dict.fromkeys(np.flatnonzero(missing).tolist(), reason)
             left &= ~missing

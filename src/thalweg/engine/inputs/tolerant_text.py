@@ -136,8 +136,8 @@ def _by_lines(
     suspects = suspect_lines(header, lines, format, tuple_type)
     others = np.delete(np.arange(len(lines)), list(suspects))
     uncertain = np.array([row for row, fault in suspects.items() if fault is None], np.int64)
-    for rows in (others, uncertain):
-        for start, stop, found in _blocks(header, lines.take(rows), format, tuple_type):
+    for rows, certain in ((others, True), (uncertain, False)):
+        for start, stop, found in _blocks(header, lines.take(rows), format, tuple_type, certain):
             if isinstance(found, str):
                 bad += _bad(lines, {int(rows[start]): found})
             else:
@@ -162,18 +162,18 @@ def _bad(lines: TextLines, reasons: Mapping[int, str]) -> list[Bad]:
 
 
 def _blocks(
-    header: bytes, lines: TextLines, format: str, tuple_type: TupleType
+    header: bytes, lines: TextLines, format: str, tuple_type: TupleType, certain: bool
 ) -> Iterator[tuple[int, int, pa.Table | str]]:
     """Ranges of lines with their table, or for a single line the reason why it cannot be read. All of them are tried
-    together first."""
-    whole = _together(header, lines, format, tuple_type) if len(lines) else ""
+    together first. Lines that are certainly read have one row each."""
+    whole = _together(header, lines, format, tuple_type, certain) if len(lines) else ""
     if not isinstance(whole, str):
         yield 0, len(lines), whole
         return
     spans = [(start, min(start + _BLOCK, len(lines))) for start in reversed(range(0, len(lines), _BLOCK))]
     while spans:
         start, stop = spans.pop()
-        found = _together(header, lines.span(start, stop), format, tuple_type)
+        found = _together(header, lines.span(start, stop), format, tuple_type, certain)
         if isinstance(found, str) and stop - start > 1:
             middle = (start + stop) // 2
             spans += [(middle, stop), (start, middle)]
@@ -181,15 +181,14 @@ def _blocks(
             yield start, stop, found
 
 
-def _together(header: bytes, lines: TextLines, format: str, tuple_type: TupleType) -> pa.Table | str:
+def _together(header: bytes, lines: TextLines, format: str, tuple_type: TupleType, certain: bool) -> pa.Table | str:
     """The table of these lines, or the reason why they cannot be read together."""
-    alone = len(lines) == 1
     data = header + lines.joined()
     try:
         table = parse_text(data, format, tuple_type)
     except UNREADABLE as error:
         return _plain(error)
-    mixed = format == "jsonl" and not alone and _has_two_objects(data)
+    mixed = format == "jsonl" and not certain and len(lines) > 1 and _has_two_objects(data)
     return table if len(table) == len(lines) and not mixed else f"{len(table)} rows in this line"
 
 
