@@ -10,6 +10,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,9 @@ import pyarrow.csv
 
 from thalweg.engine.inputs.text_faults import ACCEPTED, Fault, csv_fault, json_fault
 from thalweg.engine.inputs.text_lines import TextLines
+from thalweg.engine.inputs.text_tables import csv_nulls, fill_texts
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
+from thalweg.runtime.arrow_types import ARROW_TYPES
 from thalweg.runtime.columns import Array
 
 _SPACE = r"[ \t\r]*"
@@ -30,9 +33,16 @@ _ANY_VALUE = rf"{_TEXT}|{_NUMBER}|true|false|null|\[{_SPACE}(?:{_NUMBER}(?:{_SPA
 _SAMPLE = 20  # lines in which attributes are looked for that the type does not have
 
 
-def suspect_lines(header: bytes, lines: TextLines, format: str, tuple_type: TupleType) -> Mapping[int, Fault | None]:
+@dataclass(frozen=True, slots=True)
+class Suspects:
     """The lines that are bad, by index, and with None those that may be bad; all others are certainly read by Arrow."""
-    return _csv_lines(header, lines, tuple_type) if format == "csv" else _json_lines(lines, tuple_type)
+
+    faults: Mapping[int, Fault | None]
+    others: pa.Table | None = None  # the declared attributes of all others, if the search has read them
+
+
+def suspect_lines(header: bytes, lines: TextLines, format: str, tuple_type: TupleType) -> Suspects:
+    return _csv_lines(header, lines, tuple_type) if format == "csv" else Suspects(_json_lines(lines, tuple_type))
 
 
 def _json_lines(lines: TextLines, tuple_type: TupleType) -> dict[int, Fault | None]:
@@ -90,18 +100,19 @@ def _indices(mask: pa.Array | pa.ChunkedArray) -> list[int]:
     return found
 
 
-def _csv_lines(header: bytes, lines: TextLines, tuple_type: TupleType) -> dict[int, Fault | None]:
+def _csv_lines(header: bytes, lines: TextLines, tuple_type: TupleType) -> Suspects:
     names, live = _fields(header), tuple_type.names
     if names is None or len(set(names)) < len(names):
-        return dict.fromkeys(range(len(lines)))
+        return Suspects(dict.fromkeys(range(len(lines))))
     quoted = _with_quotes(lines)
     broken = [row for row, line in zip(quoted, lines.bare(quoted), strict=True) if _count(line) != len(names)]
     unusual = sorted({*broken, *_not_text(lines.texts)})
     regular = np.delete(np.arange(len(lines)), unusual)
-    wrong = regular[_wrong_rows(names, lines.take(regular) if unusual else lines, tuple_type)].tolist()
-    suspects = sorted([*unusual, *wrong])
+    wrong, others = _read_texts(names, lines.take(regular) if unusual else lines, tuple_type)
+    suspects = sorted([*unusual, *regular[wrong].tolist()])
     fields = zip(suspects, map(_fields, lines.bare(suspects)), strict=True)
-    return {row: None if some is None else csv_fault(names, some, tuple_type, live) for row, some in fields}
+    faults = {row: None if some is None else csv_fault(names, some, tuple_type, live) for row, some in fields}
+    return Suspects(faults, others)
 
 
 def _with_quotes(lines: TextLines) -> list[int]:
@@ -125,9 +136,10 @@ def _count(line: bytes) -> int:
     return len(_fields(line) or ())
 
 
-def _wrong_rows(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -> Array:
-    """The lines that do not have these columns, or have a value that Arrow may not convert."""
-    columns = {str(names.index(name)): kind for name, kind in tuple_type.attributes if name in names}
+def _read_texts(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -> tuple[Array, pa.Table | None]:
+    """The lines that do not have these columns, or have a value that Arrow may not convert; and a table of all others,
+    which is None if it is not known which lines its rows are."""
+    kinds = {name: kind for name, kind in tuple_type.attributes if name in names}
     unequal: list[int] = []
 
     def note(row: pyarrow.csv.InvalidRow) -> str:
@@ -138,41 +150,46 @@ def _wrong_rows(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -
         table = pyarrow.csv.read_csv(
             pa.BufferReader(lines.joined()),
             # Rows have numbers only without threads.
-            read_options=pyarrow.csv.ReadOptions(use_threads=False, column_names=[str(i) for i in range(len(names))]),
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, column_names=list(names)),
             parse_options=pyarrow.csv.ParseOptions(invalid_row_handler=note),
-            convert_options=pyarrow.csv.ConvertOptions(
-                check_utf8=False, column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns)
+            convert_options=csv_nulls(
+                check_utf8=False, column_types=dict.fromkeys(kinds, pa.string()), include_columns=list(kinds)
             ),
         )
     except pa.ArrowException:
-        return np.arange(0)
+        return np.arange(0), None
     if len(table) + len(unequal) != len(lines):  # a line break in quotes
-        return np.arange(0)
+        return np.arange(0), None
     present = np.delete(np.arange(len(lines)), unequal)
-    wrong = np.zeros(len(lines), np.bool_)
-    wrong[unequal] = True
-    for column, kind in columns.items():
-        wrong[present[_may_be_rejected(table.column(column), kind)]] = True
-    return np.flatnonzero(wrong)
+    read = np.ones(len(table), np.bool_)
+    for name, kind in kinds.items():
+        read[_may_be_rejected(table.column(name), kind)] = False
+    wrong = np.ones(len(lines), np.bool_)
+    wrong[present[read]] = False
+    return np.flatnonzero(wrong), _converted(table.filter(pa.array(read)), tuple_type)
+
+
+def _converted(texts: pa.Table, tuple_type: TupleType) -> pa.Table:
+    """Texts that Arrow certainly accepts as the values that its CSV reader makes of them."""
+    types = {n: ARROW_TYPES[k.required] for n, k in tuple_type.attributes if k.required in ACCEPTED}
+    fields = [(name, types.get(name, pa.string())) for name in texts.column_names]
+    return fill_texts(texts.cast(pa.schema(fields)), tuple_type)
 
 
 def _may_be_rejected(column: pa.ChunkedArray, kind: AttributeType) -> list[int]:
     texts = column.cast(pa.binary())
     if kind.required not in ACCEPTED:
         return []  # every text is
-    rest = np.arange(len(column))
     if kind.required is INT:  # a pattern takes much longer
-        few_digits = pc.and_(pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(texts), 18))
-        rest = np.flatnonzero(np.logical_not(np.asarray(few_digits)))
+        accepted = pc.and_(pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(texts), 18))
     elif kind.required is FLOAT:
         point = pc.equal(pc.ascii_trim(column, "0123456789"), ".")
         ends = pc.or_(pc.starts_with(texts, "."), pc.ends_with(texts, "."))
-        few_digits = pc.and_(pc.and_not(point, ends), pc.less_equal(pc.binary_length(texts), 16))
-        rest = np.flatnonzero(np.logical_not(np.asarray(few_digits)))
-    elif kind.required is BOOL:
-        known = pc.is_in(texts, value_set=pa.array([b"", b"true", b"false"]))
-        rest = np.flatnonzero(np.logical_not(np.asarray(known)))
-    pattern = f"^(?:{ACCEPTED[kind.required].pattern})?$"
+        accepted = pc.and_(pc.and_not(point, ends), pc.less_equal(pc.binary_length(texts), 16))
+    else:
+        accepted = pc.is_in(texts, value_set=pa.array([b"true", b"false", None]))
+    rest = np.flatnonzero(np.logical_not(np.asarray(pc.fill_null(accepted, True))))
+    pattern = f"^(?:{ACCEPTED[kind.required].pattern})$"
     unmatched = _indices(pc.invert(pc.match_substring_regex(texts.take(pa.array(rest)), pattern=pattern)))
     found: list[int] = rest[unmatched].tolist()
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -34,20 +35,27 @@ def parse_text(source: str | bytes, format: str, tuple_type: TupleType | None) -
             if kind is STR:
                 table.column(name).validate(full=True)  # Arrow's reader of JSON takes any bytes as text
         return table
-    # Only an empty field is a null: "nan" is a float, and "NA" is not a valid number. A str is never null; a
-    # `str | None` is "" only if quoted, and None otherwise.
-    convert = pyarrow.csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-    )
     file = source if isinstance(source, str) else pa.BufferReader(source)
-    table = pyarrow.csv.read_csv(file, convert_options=convert)
+    table = pyarrow.csv.read_csv(file, convert_options=csv_nulls(column_types=types))
     try:
         table.schema.names  # noqa: B018 (decodes them)
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"the header is not in UTF-8 ({error})") from None
-    for n, k in () if tuple_type is None else tuple_type.attributes:
-        if k is STR and table.column_names.count(n) == 1:
-            table = table.set_column(table.column_names.index(n), n, table.column(n).fill_null(""))
+    return table if tuple_type is None else fill_texts(table, tuple_type)
+
+
+def csv_nulls(**options: Any) -> pyarrow.csv.ConvertOptions:
+    """Only an empty field is a null: "nan" is a float, and "NA" is not a valid number."""
+    return pyarrow.csv.ConvertOptions(
+        strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""], **options
+    )
+
+
+def fill_texts(table: pa.Table, tuple_type: TupleType) -> pa.Table:
+    """A str is never null; a `str | None` is "" only if quoted, and None otherwise."""
+    for name, kind in tuple_type.attributes:
+        if kind is STR and table.column_names.count(name) == 1:
+            table = table.set_column(table.column_names.index(name), name, table.column(name).fill_null(""))
     return table
 
 

@@ -134,8 +134,12 @@ def _by_lines(
             return None, [Bad(0, len(lines) or 1, header.decode(errors="replace"), f"header: {_plain(error)}")]
         tables.append(empty)
     suspects = suspect_lines(header, lines, format, tuple_type)
-    others = np.delete(np.arange(len(lines)), list(suspects))
-    uncertain = np.array([row for row, fault in suspects.items() if fault is None], np.int64)
+    others = np.delete(np.arange(len(lines)), list(suspects.faults))
+    uncertain = np.array([row for row, fault in suspects.faults.items() if fault is None], np.int64)
+    if suspects.others is not None:
+        tables.append(suspects.others)
+        at.append(others)
+        others = others[:0]
     for rows, certain in ((others, True), (uncertain, False)):
         for start, stop, found in _blocks(header, lines.take(rows), format, tuple_type, certain):
             if isinstance(found, str):
@@ -143,7 +147,7 @@ def _by_lines(
             else:
                 tables.append(found)
                 at.append(rows[start:stop])
-    bad += _bad(lines, {row: str(fault) for row, fault in suspects.items() if fault is not None})
+    bad += _bad(lines, {row: str(fault) for row, fault in suspects.faults.items() if fault is not None})
     if not tables:
         return None, sorted(bad, key=lambda one: one.start)
     selected = [t.select([i for i, n in enumerate(t.column_names) if n in names]) for t in tables]
