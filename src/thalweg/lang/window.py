@@ -32,7 +32,7 @@ def names(by: Names) -> tuple[str, ...]:
         return ()
     if isinstance(by, str):
         return (by,)
-    found = tuple(by) if isinstance(by, Iterable) else (by,)
+    found = tuple(by) if isinstance(by, Iterable) and not isinstance(by, bytes) else (by,)
     if isinstance(by, set | frozenset | Mapping):
         raise GraphError(
             "attributes must be given in an order",

@@ -113,7 +113,7 @@ class SlidingDelta(Window):
     @classmethod
     def checked(cls, by: tuple[str, ...], delta: Any, on: str, slide: object) -> SlidingDelta:
         every = 1 if slide is None else whole("sliding", "slide", slide)
-        return cls(by, distance_of("sliding", delta), delta_on("sliding", on), every)
+        return cls(by, distance_of("sliding window: bad delta", delta), delta_on("sliding", on), every)
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
