@@ -97,7 +97,8 @@ class Sliding(Window):
 
 @dataclass(frozen=True, slots=True)
 class SlidingDelta(Window):
-    """The tuples whose attribute `on` is at most `delta` below the newest one, evaluated at every `slide`-th tuple."""
+    """The tuples from the oldest whose attribute `on` is at most `delta` below the newest one, evaluated at every
+    `slide`-th tuple."""
 
     delta: Any
     on: str
