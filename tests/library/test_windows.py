@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
@@ -188,3 +189,41 @@ def test_distinct_counts_the_nans_of_decimals_as_one_value() -> None:
     rows = [(Decimal(text),) for text in ("NaN", "1", "NaN", "1.0")]
     for fuse in ("all", "none"):
         assert testing.run(app, {"numbers": rows}, fuse=fuse)["out"][-1].n == 2
+
+
+class Offer(tw.Tuple):
+    at: int
+    price: Decimal
+    until: dt.datetime
+
+
+@pytest.mark.parametrize("over", [window.sliding(time=6, slide=2), window.sliding(punctuations=3)], ids=str)
+def test_the_error_of_a_window_is_that_of_its_first_fold_that_fails(over: Window) -> None:
+    """The second pane does not fit the first one in `until`, the third one in `price`."""
+    naive, aware = dt.datetime(2026, 3, 1), dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+    rows = [Offer(0, Decimal(1), naive), Offer(2, Decimal(2), aware), Offer(4, Decimal("NaN"), naive)]
+    app = tw.App("offers")
+    offers = app.source(tw.files("offers"), Offer, name="offers")
+    ready = offers.event_time("at") if over.timed else offers.punctor(lambda t: True)
+    best = ready.aggregate(over, price=agg.min("price"), until=agg.max("until"), on_error="dead_letter")
+    best.sink(tw.none(), name="best")
+    best.dead_letters.sink(tw.collect(), name="failed")
+    if over.timed:
+        best.late.sink(tw.none(), name="late")
+    failed = [row.error.partition(":")[0] for row in testing.run(app, {"offers": rows})["failed"]]
+    assert failed[:2] == ["TypeError", "InvalidOperation"]
+
+
+class Level(tw.Tuple):
+    i: int
+    metres: float
+
+
+def test_a_sliding_window_by_delta_drops_its_oldest_tuples_only() -> None:
+    """If the attribute is not sorted, a tuple that is farther below stays as long as an older one stays."""
+    rows = [Level(i, metres) for i, metres in enumerate([10.0, 1.0, 10.0, 16.0, 3.0, 21.5])]
+    app = tw.App("levels")
+    levels = app.source(tw.files("levels"), Level, name="levels")
+    levels.aggregate(window.sliding(delta=5.0, on="metres"), held=agg.collect("i")).sink(tw.collect(), name="held")
+    found = testing.run(app, {"levels": rows}, epochs=2)["held"]
+    assert [[*row.held] for row in found] == [[0], [0, 1], [0, 1, 2], [3], [3, 4], [5]]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from thalweg.endpoints.checks import require
 from thalweg.errors import GraphError, shown
-from thalweg.ir.arguments import CHECKED_INSIDE, checked
+from thalweg.ir.arguments import CHECKED_INSIDE, checked, takes
 from thalweg.ir.endpoints import FedByDriver, FeederTarget, any_tuple_type
 from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.operators import Source
@@ -26,8 +26,9 @@ def iterable(items: Annotated[Iterable[Any] | Callable[[], Iterable[Any]], CHECK
             found=shown(items),
             hint="pass the generator function itself, without calling it, or lambda: …",
         )
-    good = isinstance(items, Iterable) or callable(items)
+    good = isinstance(items, Iterable) or (callable(items) and takes(items, []))
     require(good, "iterable: not an iterable", "an iterable, or a function that returns one", items)
+    require(not isinstance(items, set | frozenset), "iterable: a set has no order", "a list, or sorted(…)", items)
     return Items(list(items) if type(items) is list else Freezer(copies=False).freeze(items))
 
 

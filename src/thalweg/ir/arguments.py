@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -38,8 +39,8 @@ def choice(*known: str) -> Rule:
     return Rule(", ".join(known), known.__contains__, known)
 
 
-Count = Annotated[int, Rule("a whole number, 1 or more", lambda value: value >= 1)]
-CountOrZero = Annotated[int, Rule("a whole number, 0 or more", lambda value: value >= 0)]
+Count = Annotated[int, Rule("a whole number, 1 or more", lambda value: 1 <= value < 2**63)]
+CountOrZero = Annotated[int, Rule("a whole number, 0 or more", lambda value: 0 <= value < 2**63)]
 Positive = Annotated[float, Rule("a finite number, more than 0", lambda value: 0 < value < math.inf)]
 Seconds = Annotated[float, Rule("seconds, more than 0", lambda value: 0 < value < math.inf)]
 RowFunction = Annotated[Callable[[Any], Any], Rule("a function of one tuple")]
@@ -112,7 +113,8 @@ def _fields_in_the_way(
     """The arguments that are meant as fields, of a function that takes fields of any name."""
     fields = next((kinds.get(p.name) for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
     if isinstance(fields, type) and fields is not object:
-        yield from (n for n, value in named.items() if n in signature.parameters and isinstance(value, fields))
+        known = {parameter.name for parameter in _written(signature)}
+        yield from (n for n, value in named.items() if n in known and isinstance(value, fields))
 
 
 def _option_names(signature: inspect.Signature, kinds: Mapping[str, Any]) -> tuple[list[str], bool]:
@@ -167,7 +169,7 @@ def _check(label: str, name: str, value: object, kind: Any) -> None:
         f"{label}: bad {name}",
         where=_place(),
         expected=words(kind),
-        found=described(value),
+        found=called(value),
         hint=did_you_mean(value, known) if isinstance(value, str) else None,
     )
 
@@ -194,7 +196,7 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is Annotated:
         return CHECKED_INSIDE in inner or (fits(value, inner[0]) and all(rule.holds(value) for rule in inner[1:]))
     if origin is Callable:
-        return callable(value)
+        return callable(value) and takes(value, inner[0])
     if origin is Mapping:
         return isinstance(value, Mapping) and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
     if origin is tuple and inner[-1] is not ...:
@@ -204,9 +206,37 @@ def fits(value: Any, kind: Any) -> bool:
     return True
 
 
+def takes(function: Callable[..., Any], arguments: object) -> bool:
+    """Whether a function can be called with a list of arguments; any other `arguments` stand for an unknown list."""
+    signature = _signature(function)
+    if signature is None or not isinstance(arguments, list):
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """That of the function that is called, which may call a different one. None: a built-in one does not tell."""
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return None
+
+
+def called(value: object) -> str:
+    """The text of an unexpected value; a function with its arguments, which may be the wrong ones."""
+    signature = None if isinstance(value, type) or not callable(value) else _signature(value)
+    return described(value) if signature is None else f"{described(value)}{signature}"
+
+
 def _is_scalar(value: Any, kind: Any) -> bool:
     if kind in (bool, int):
         return type(value) is kind
+    if kind is float and isinstance(value, int) and abs(value) > sys.float_info.max:
+        return False
     return isinstance(value, int | float if kind is float else kind) and not isinstance(value, bool)
 
 

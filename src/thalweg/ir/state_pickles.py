@@ -61,14 +61,16 @@ def not_storable(attributes: Mapping[str, Any]) -> tuple[str, Exception] | None:
 def check_initial_state(logic: Logic, operator: str, where: Where) -> None:
     """Reject an operator whose state cannot be stored at the end of its first epoch. What is shared by all keys
     (functions, numbers) is not stored: it follows the program."""
-    copies = {name: copy.deepcopy(value) for name, value in logic.__dict__.items()}
-    found = not_storable({name: value for name, value in copies.items() if value is not logic.__dict__[name]})
-    if found is not None:
-        name, error = found
-        raise GraphError(
-            f"the state of {operator} cannot be stored: {name} cannot be pickled",
-            operator=operator,
-            where=where,
-            found=f"{type(error).__name__}: {error}",
-            hint=HINT,
-        ) from error
+    for name, value in logic.__dict__.items():
+        try:
+            if (copied := copy.deepcopy(value)) is not value:
+                dumps(copied)
+        except Exception as error:  # an object's own code may raise anything when it is copied
+            raise GraphError(
+                f"the state of {operator} cannot be stored: {name} cannot be pickled",
+                operator=operator,
+                where=where,
+                expected="values that can be pickled",
+                found=f"{type(error).__name__}: {error}",
+                hint=HINT,
+            ) from error

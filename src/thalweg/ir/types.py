@@ -276,10 +276,10 @@ class UnknownAttribute(GraphError):
 
     def __init__(self, attribute: str, tuple_type: TupleType, where: Where) -> None:
         super().__init__(
-            f"unknown attribute {attribute}",
+            f"unknown attribute {attribute or repr(attribute)}",
             where=where,
             expected=f"one of {', '.join(tuple_type.names)}",
-            found=attribute,
+            found=attribute or repr(attribute),
             hint=did_you_mean(attribute, tuple_type.names),
         )
         self.attribute = attribute

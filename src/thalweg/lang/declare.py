@@ -52,17 +52,20 @@ def _names(given: str | Iterable[str], word: str, where: Where) -> tuple[str, ..
 
 
 def _state(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...] | str | None:
-    if given is None or given in (STATELESS, UNKNOWN):
-        return given if given is None else str(given)
-    if isinstance(given, str):
-        raise GraphError(
-            "tw.declare: bad state",
-            where=where,
-            expected=f"{STATELESS!r}, {UNKNOWN!r}, or a tuple of key attributes",
-            found=shown(given),
-            hint=did_you_mean(given, (STATELESS, UNKNOWN)) or f"({given!r},), if it is an attribute",
-        )
-    return _names(given, "state", where)
+    if given is None:
+        return None
+    if not isinstance(given, str | set | frozenset):
+        return _names(given, "state", where)
+    if given in (STATELESS, UNKNOWN):
+        return str(given)
+    hint = f"({given!r},), if it is an attribute" if isinstance(given, str) else None
+    raise GraphError(
+        "tw.declare: bad state",
+        where=where,
+        expected=f"{STATELESS!r}, {UNKNOWN!r}, or a tuple of key attributes",
+        found=shown(given),
+        hint=did_you_mean(str(given), (STATELESS, UNKNOWN)) or hint,
+    )
 
 
 def _selectivity(given: Any, where: Where) -> tuple[tuple[int, int | None], ...] | None:
@@ -88,7 +91,7 @@ def _in_order(least: Any, most: Any) -> bool:
 
 
 def _forwards(given: Any, where: Where) -> Mapping[str, str] | str | None:
-    if given is None or given == ALL:
+    if given is None or (isinstance(given, str) and given == ALL):
         return None if given is None else ALL
     if isinstance(given, Mapping):
         _names([*given.keys(), *given.values()], "forwards", where)
@@ -97,7 +100,7 @@ def _forwards(given: Any, where: Where) -> Mapping[str, str] | str | None:
 
 
 def _effects(given: str | Iterable[str] | None, where: Where) -> tuple[str, ...] | None:
-    if given is None or given == "none":
+    if given is None or (isinstance(given, str) and given == "none"):
         return None if given is None else ()
     found = _names(given, "effects", where)
     for name in found:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from thalweg.errors import GraphError, described, shown
-from thalweg.ir.arguments import CHECKED_INSIDE, Count, Rule, checked
+from thalweg.ir.arguments import CHECKED_INSIDE, Count, Rule, called, checked, takes
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Policy
-from thalweg.ir.times import duration
 from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
@@ -24,7 +23,7 @@ from thalweg.lang.window import Distance, Names, names
 from thalweg.library.multi_port import Barrier, MeetConfig, MergeOrdered, Pair
 from thalweg.library.select import Code, Dedup, DedupConfig, StateFunction
 from thalweg.library.sorting import Skyline, SortBy, SortedBuffer, TopK
-from thalweg.library.window_arguments import Duration
+from thalweg.library.window_arguments import Duration, distance_of, length_of_time
 from thalweg.library.window_join import Band, JoinConfig, Lookup, LookupConfig, Side, TimedWindowJoin, WindowJoin, both
 from thalweg.library.windows.of_joins import Last, Within
 
@@ -127,13 +126,11 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     key = _attributes(stream, by, site, "dedup")
     logic = Dedup()
     time = "" if within is None else site.time_attribute(stream)
-    if within is not None:
-        site.check_unit(stream, time, isinstance(within, dt.timedelta))
-        if duration(within) < 0:
-            raise GraphError("dedup: bad within", where=site.where, expected="0 or more", found=described(within))
-    logic.config = DedupConfig(None if within is None else duration(within), time)
     if within is None:
+        logic.config = DedupConfig(None, time)
         return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
+    site.check_unit(stream, time, isinstance(within, dt.timedelta))
+    logic.config = DedupConfig(length_of_time("dedup: bad within", within, least=0, where=site.where), time)
     outputs = [stream.tuple_type] * 2
     first, late = site.process("dedup", logic, [stream], by=[key], outputs=outputs, marks=stream.marks, timed=True)
     return first.with_late(late)
@@ -170,6 +167,7 @@ def windowed_join(
         for attribute, kind in zip((chosen.left, chosen.right), kinds, strict=True):
             check_distance("a band", attribute, kind, distance, site.where)
         check_subtracted("a band", *kinds, site.where)
+        distance_of("join: bad band", distance, site.where)
         where = chosen if where is None else both(chosen, where)
     within = theirs.size if isinstance(theirs, Within) else mine.size if isinstance(mine, Within) else None
     timed = within is not None
@@ -224,6 +222,10 @@ def lookup(
     added = [n for n in right.names if n not in key]
     if missing is not None:
         _check_missing(missing, added, right, site)
+    if isinstance(table, set | frozenset):  # its order differs from process to process
+        raise GraphError(
+            "lookup: a set has no order", where=site.where, expected="a list of rows", found=described(table)
+        )
     rows: dict[bytes, list[dict[str, Any]]] = {}
     for row in table:
         if not isinstance(row, row_type):
@@ -264,7 +266,7 @@ def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None 
     ports = [stream, *others]
     for other in others:
         stream._same_app(other, site)
-    key = [_attributes(s, by, site, "barrier") if by else () for s in ports]
+    key = _keys(ports, by, site)
     output, taken = stream.tuple_type, [stream.tuple_type.names]
     for other in others:
         joined = joined_type(site.name, output, other.tuple_type, (key[0], key[0]), site, "barrier")
@@ -280,7 +282,7 @@ def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = N
     """Emit one tuple of each stream, in sequence, as soon as each has one (of the same key, with `by`)."""
     site = stream._site("pair", name)
     ports = _same_types(stream, others, site)
-    key = [_attributes(s, by, site, "pair") if by else () for s in ports]
+    key = _keys(ports, by, site)
     logic = Pair(len(ports))
     logic.config = MeetConfig(len(ports))
     return site.process("pair", logic, ports, by=key, outputs=[stream.tuple_type])[0]
@@ -301,17 +303,20 @@ def custom(
     `submit`. The function returns the new state, or None to remove it; or it never returns a value and changes the
     state in place. Without `by` there is one state for all tuples."""
     site = stream._site("custom", name)
-    key = _attributes(stream, by, site, "custom") if by else ()
-    _check_code(code, site)
+    key = _keys([stream], by, site)
+    _no_class(code, site)
     if isinstance(code, Logic):
         logic = site.freezer.freeze_operator(code)
+    elif not callable(code) or not takes(code, ["tuple", "state", "submit"]):
+        expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
+        raise GraphError("custom: not a valid operator", where=site.where, expected=expected, found=called(code))
     else:
         logic = site.freezer.freeze_operator(Code(state))
         logic.config = StateFunction(site.freezer.freeze(code), changes_in_place(code, state, site.where))
     output = site.declared(into)
     marks = None if stream.marks is None else stream.marks
     made = site.process(
-        "custom", logic, [stream], by=[key], outputs=[output], marks=marks, timed=stream.timed, on_error=on_error
+        "custom", logic, [stream], by=key, outputs=[output], marks=marks, timed=stream.timed, on_error=on_error
     )
     return made[0]
 
@@ -334,12 +339,12 @@ def operator(
             found=described(streams[0]) if streams else "none",
         )
     site = streams[0]._site("operator", name)
-    _check_code(code, site)
+    _no_class(code, site)
     if not isinstance(code, Logic):
         raise GraphError("tw.operator: not an operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
     for other in streams[1:]:
         streams[0]._same_app(other, site)
-    key = [_attributes(s, by, site, "operator") if by else () for s in streams]
+    key = _keys(streams, by, site)
     types = [into] if isinstance(into, type) or not isinstance(into, Iterable) else list(into)
     outputs = [site.declared(t) for t in types]
     if not outputs:
@@ -405,14 +410,11 @@ def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType,
             ) from None
 
 
-def _check_code(code: object, site: Any) -> None:
+def _no_class(code: object, site: Any) -> None:
     """A class is callable too: without this check it would be treated as a function, and fail on the first tuple."""
     if isinstance(code, type) and issubclass(code, Logic):
         hint = f"{code.__name__}(…)"
         raise GraphError("a class instead of an instance", where=site.where, expected=_AN_OPERATOR, hint=hint)
-    if not callable(code) and not isinstance(code, Logic):
-        expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
-        raise GraphError("custom: not a valid operator", where=site.where, expected=expected, found=described(code))
 
 
 def _applied(
@@ -437,6 +439,14 @@ def _attributes(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, .
         raise GraphError(f"{word}: no attribute is given", where=site.where, expected="one attribute or more")
     stream._check_attributes(found, site)
     return found
+
+
+def _keys(streams: Iterable[Stream], by: Names, site: Any) -> list[tuple[str, ...]]:
+    """The key of each port; without `by` there is one state for all tuples."""
+    key = names(by)
+    for stream in streams:
+        stream._check_attributes(key, site)
+    return [key for _ in streams]
 
 
 def _ordered(stream: Stream, by: Names, site: Any, word: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @checked
 def aggregate(
     self: Stream,
+    /,
     window: Window,
     fields: Mapping[str, AggregateExpr] | None = None,
     *,

@@ -152,7 +152,7 @@ def secret(name: str, *, help: str = "") -> Secret:
 def _kind(name: str, default: Any, declared: Any, where: Where) -> type:
     inferred = str if default is NO_DEFAULT or default is None else type(default)
     kind: type = declared if declared is not None else Path if issubclass(inferred, Path) else inferred
-    if kind not in TYPES:
+    if not isinstance(kind, type) or kind not in TYPES:
         known = ", ".join(t.__name__ for t in TYPES)
         raise GraphError(
             f"parameter {name} has an unknown type",

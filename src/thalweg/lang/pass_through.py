@@ -6,16 +6,15 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thalweg.errors import GraphError, shown
+from thalweg.errors import GraphError
 from thalweg.ir import operators as ops
 from thalweg.ir.arguments import Count, Positive, RowFunction, checked
 from thalweg.ir.operators import MARK, Policy, StreamRef
-from thalweg.ir.times import duration
 from thalweg.ir.types import DATETIME, INT
 from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite, longest
 from thalweg.lang.read_function import read_function
-from thalweg.library.window_arguments import Duration
+from thalweg.library.window_arguments import Duration, length_of_time
 
 if TYPE_CHECKING:
     from thalweg.lang.app import Stream
@@ -74,16 +73,10 @@ def event_time(
             expected=" or ".join(map(str, TIME_TYPES)),
             found=str(self.tuple_type.get(attribute)),
         )
-    for label, value, least in (("lateness", lateness, 0), ("step", 1 if step is None else step, 1)):
-        if duration(value) < least:
-            raise GraphError(
-                f"event_time: bad {label}",
-                where=site.where,
-                expected=f"a timedelta, or an int in the unit of an int attribute, {least} or more",
-                found=shown(value),
-            )
-    for given in (lateness or None, step):
-        if given is not None:
+    late = length_of_time("event_time: bad lateness", lateness, least=0, where=site.where)
+    every = 0 if step is None else length_of_time("event_time: bad step", step, least=1, where=site.where)
+    for given in (lateness, step):
+        if given not in (0, None):  # 0 is the default, also for datetimes
             site.check_unit(self, attribute, isinstance(given, dt.timedelta))
     operator = ops.EventTime(
         name=site.name,
@@ -91,8 +84,8 @@ def event_time(
         outputs=(self.tuple_type, MARK),
         where=site.where,
         attribute=attribute,
-        lateness=duration(lateness),
-        step=0 if step is None else duration(step),
+        lateness=late,
+        step=every,
         idle=idle,
     )
     return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True, idle=idle)

@@ -165,7 +165,7 @@ def split_randomly(
 ) -> tuple[Stream, ...]:
     """Each tuple goes to a random output stream, in these shares. The same seed gives the same streams."""
     site = OperatorSite(self.app, "split_randomly", name)
-    given = list(shares) if isinstance(shares, Iterable) else []
+    given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, set | frozenset | bytes) else []
     if not all(fits(share, float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(
             "split_randomly: bad shares",

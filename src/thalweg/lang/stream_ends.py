@@ -31,7 +31,11 @@ def export(self: Stream, export: str, *, via: Kafka | None = None, name: str | N
 
     `via=tw.kafka(…)`: through a topic, instead of a folder."""
     site = OperatorSite(self.app, "export", name)
-    _end(self, site, through(via, export, site.where) if via else exported(export, self.tuple_type, site.where))
+    _end(
+        self,
+        site,
+        through(via, export, site.where) if via is not None else exported(export, self.tuple_type, site.where),
+    )
 
 
 @checked

@@ -32,7 +32,7 @@ def names(by: Names) -> tuple[str, ...]:
         return ()
     if isinstance(by, str):
         return (by,)
-    found = tuple(by) if isinstance(by, Iterable) else (by,)
+    found = tuple(by) if isinstance(by, Iterable) and not isinstance(by, bytes) else (by,)
     if isinstance(by, set | frozenset | Mapping):
         raise GraphError(
             "attributes must be given in an order",
@@ -107,9 +107,9 @@ def sliding(
     slide: Any = None,
     by: Names = None,
 ) -> Window:
-    """Overlapping windows, per key: the last `count` tuples, or those whose attribute `on` is at most `delta` below
-    the newest one's, evaluated at every `slide`-th tuple; the last `time` in event time, evaluated every `slide`; the
-    last `punctuations` intervals between punctuations, evaluated at each punctuation."""
+    """Overlapping windows, per key: the last `count` tuples, or those from the oldest whose attribute `on` is at most
+    `delta` below the newest one's, evaluated at every `slide`-th tuple; the last `time` in event time, evaluated every
+    `slide`; the last `punctuations` intervals between punctuations, evaluated at each punctuation."""
     _exactly_one("sliding", count=count, time=time, delta=delta, punctuations=punctuations)
     _only_with("sliding", "on", on or None, time=time, delta=delta)
     _only_with("sliding", "slide", slide, count=count, time=time, delta=delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from thalweg.library.fold_spec import Element, Monoid
 
@@ -78,8 +79,5 @@ def combine_all(
 
 
 def fold_all(parts: Elements, monoids: Sequence[Monoid]) -> tuple[Element, ...]:
-    """The parts folded from left to right."""
-    result = parts[0]
-    for part in parts[1:]:
-        result = combine_all(result, part, monoids)
-    return result
+    """The parts folded from left to right, fold by fold: the error is that of the first fold that fails."""
+    return tuple(reduce(monoid.combine, [part[i] for part in parts]) for i, monoid in enumerate(monoids))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from thalweg.errors import GraphError, shown
+from thalweg.errors import GraphError, Where, shown
 from thalweg.ir.times import duration
 
 Duration = int | dt.timedelta
+LONGEST = 2**61  # 73,000 years
 
 
 def bad(kind: str, label: str, expected: str, found: str) -> GraphError:
@@ -16,23 +17,33 @@ def bad(kind: str, label: str, expected: str, found: str) -> GraphError:
 
 
 def whole(kind: str, label: str, value: object) -> int:
-    if type(value) is not int or value < 1:
+    if type(value) is not int or not 1 <= value < 2**63:
         raise bad(kind, label, "a whole number, 1 or more", shown(value))
     return value
 
 
 def stretch(kind: str, label: str, value: Any) -> int:
+    return length_of_time(f"{kind} window: bad {label}", value, least=1)
+
+
+def length_of_time(message: str, value: Any, *, least: int, where: Where | None = None) -> int:
+    """In the unit of the event time. A time minus a length, rounded down to a step, must fit into 64 bits."""
     if isinstance(value, dt.timedelta) or type(value) is int:
         size = duration(value)
-        if 0 < size < 2**61:
+        if least <= size < LONGEST:
             return size
-    raise bad(kind, label, "a timedelta, or a positive int in the unit of an int attribute", shown(value))
+    raise GraphError(
+        message,
+        where=where,
+        expected=f"a timedelta, or an int in the unit of an int attribute; {least} or more, below 2**61",
+        found=shown(value),
+    )
 
 
-def distance_of(kind: str, delta: Any) -> Any:
-    """A delta that some values are apart; its unit is checked with the attribute."""
+def distance_of(message: str, delta: Any, where: Where | None = None) -> Any:
+    """A distance between values of an attribute. Whether its unit is that of the attribute is not checked here."""
     if delta != delta or delta < type(delta)():
-        raise bad(kind, "delta", "a distance, 0 or more", shown(delta))
+        raise GraphError(message, where=where, expected="a distance, 0 or more", found=shown(delta))
     return delta
 
 

@@ -97,7 +97,8 @@ class Sliding(Window):
 
 @dataclass(frozen=True, slots=True)
 class SlidingDelta(Window):
-    """The tuples whose attribute `on` is at most `delta` below the newest one, evaluated at every `slide`-th tuple."""
+    """The tuples from the oldest whose attribute `on` is at most `delta` below the newest one, evaluated at every
+    `slide`-th tuple."""
 
     delta: Any
     on: str
@@ -113,7 +114,7 @@ class SlidingDelta(Window):
     @classmethod
     def checked(cls, by: tuple[str, ...], delta: Any, on: str, slide: object) -> SlidingDelta:
         every = 1 if slide is None else whole("sliding", "slide", slide)
-        return cls(by, distance_of("sliding", delta), delta_on("sliding", on), every)
+        return cls(by, distance_of("sliding window: bad delta", delta), delta_on("sliding", on), every)
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:

@@ -93,7 +93,7 @@ class TumblingDelta(Window):
 
     @classmethod
     def checked(cls, by: tuple[str, ...], delta: Any, on: str) -> TumblingDelta:
-        return cls(by, distance_of("tumbling", delta), delta_on("tumbling", on))
+        return cls(by, distance_of("tumbling window: bad delta", delta), delta_on("tumbling", on))
 
     @property
     def results(self) -> tuple[tuple[int, int | None], str]:
