@@ -21,6 +21,7 @@ from thalweg.engine.spark.jvm_output import quiet
 from thalweg.engine.spark.process_deaths import report_jvm_death, silence_py4j, stop
 from thalweg.engine.spark.settings import PACKAGES, refusals
 from thalweg.engine.spark.spark_home import lean_home
+from thalweg.engine.storage.small_files import private_temporary_folder
 
 LOCAL = "local[*]"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -50,6 +51,7 @@ STATIC: Mapping[str, str] = {
 
 # In local mode only this machine needs the driver's ports.
 LOOPBACK: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+LOCAL_FOLDER = "spark.local.dir"  # Spark's folder for the tuples of exchanges, which it makes readable by all
 
 # Set for the session of a query.
 RUNTIME: Mapping[str, str] = {
@@ -120,7 +122,7 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
     settings = {
         **STATIC,
-        **(LOOPBACK if is_local(master) else {}),
+        **({**LOOPBACK, LOCAL_FOLDER: str(private_temporary_folder())} if is_local(master) else {}),
         **conf,
         JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""), brief=brief),
     }
