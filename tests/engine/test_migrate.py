@@ -149,7 +149,8 @@ def test_the_hint_of_a_changed_number_of_channels_names_both_options(small: Smal
     """Without a key no degree changes, but the number of channels does."""
     app = small.folder / "unkeyed_app.py"
     text = small.app().read_text()
-    app.write_text(text[: text.index("trades =")] + "ticks.aggregate(window.running(), n=agg.count()).sink(tw.none())\n")
+    counted = "ticks.aggregate(window.running(), n=agg.count()).sink(tw.none())\n"
+    app.write_text(text[: text.index("trades =")] + counted)
 
     def run(degree: int, watch: Watch = lambda report: None) -> None:
         options = RunOptions(small.checkpoint, max_tuples_per_epoch=PER_EPOCH, in_process=True)
