@@ -3,11 +3,13 @@ Thalweg and Spark write, and ports are on this machine only. The local engine's 
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pickle
 import shutil
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.run import run_spark
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
+from thalweg.errors import TupleError
+from thalweg.ir.secret import Secret
 from thalweg.optimize.passes import make_plan
 
 pytestmark = [pytest.mark.spark]
@@ -177,3 +181,49 @@ def listening(pid: int) -> Iterator[str]:
                 words = bytes.fromhex(local.partition(":")[0])
                 packed = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
                 yield socket.inet_ntop(family, packed).removeprefix("::ffff:")
+
+
+SECRET = "guarded-horse-and-cart"
+
+
+class Tells(tw.Operator):
+    def __init__(self, key: Any, policy: str) -> None:
+        self.key, self.policy = key, policy
+
+    def process(self, t: Any, port: int) -> None:
+        if t.i % 4 == 3:
+            raise ValueError(f"{self.key.reveal()} {[self.key.reveal()]}")
+        if t.i == 10 and self.policy == "exit":
+            sys.exit(self.key.reveal())
+        self.submit(t)
+
+
+@pytest.mark.parametrize("policy", ["dead_letter", "exit"])
+def test_a_secret_in_errors_and_dead_letters_is_in_no_file(
+    spark_files: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], policy: str
+) -> None:
+    """Whether the run succeeds or fails."""
+    app = tw.App("guarded")
+    rows = app.source(tw.iterable([Row(i, f"{i % 3}") for i in range(20)]), Row, name="rows")
+    on_error = "dead_letter" if policy == "dead_letter" else "fail"
+    if policy == "exit":
+        rows = rows.filter(lambda t: t.i % 4 != 3)
+    told = rows.custom(Tells(Secret(SECRET), policy), Row, by="k", name="tells", on_error=on_error)
+    told.sink(tw.files(tmp_path / "out", format="jsonl"), name="out")
+    if policy == "dead_letter":
+        told.dead_letters.sink(tw.files(tmp_path / "dead", format="jsonl"), name="dead")
+
+    def run() -> None:
+        run_spark(make_plan(app.graph(), degree=2), RunOptions(tmp_path / "state"), lambda report: None)
+
+    if policy == "exit":
+        with pytest.raises(TupleError, match=r"SystemExit: \*\*\*") as failure:
+            run()
+        assert failure.value.found == "Row(i=10, k='1')"
+    else:
+        run()
+        assert list(files_with(b"ValueError: *** [***]", tmp_path))
+    printed = capfd.readouterr()
+    assert SECRET not in printed.out + printed.err
+    forms = [SECRET.encode(), *(base64.b64encode(SECRET.encode()[skip:])[4:-4] for skip in range(3))]
+    assert [file for form in forms for folder in (tmp_path, spark_files) for file in files_with(form, folder)] == []
