@@ -19,6 +19,9 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import thalweg as tw
+from tests.small import THALWEG
+from tests.spark.processes import Run, session_members
+from tests.tcp import free_port
 from thalweg.cli.main import cli
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.run import run_spark
@@ -163,6 +166,25 @@ def test_ports_are_on_this_machine_only(spark: SparkSession) -> None:
     found = [address for pid in (jvm, os.getpid()) for address in listening(pid)]
     assert found
     assert set(found) == {"127.0.0.1"}
+
+
+def test_the_web_interface_is_on_this_machine_only(tmp_path: Path) -> None:
+    """In a process of its own: it must be switched on when Spark starts."""
+    (tmp_path / "tiny.py").write_text(
+        "import thalweg as tw\n\nclass T(tw.Tuple):\n    i: int\n\napp = tw.App('tiny')\n"
+        "app.source(tw.beacon(lambda i: {'i': i}, count=None), T).sink(tw.none())\n"
+    )
+    conf = ("--conf", "spark.ui.enabled=true", "--conf", f"spark.ui.port={free_port()}")
+    command = [*THALWEG, "run", "tiny.py", "--master", "local[1]", "--follow", "--checkpoint", "state", *conf]
+    run = Run(command, tmp_path / "said", cwd=tmp_path)
+    found: set[str] = set()
+    try:
+        assert run.wait_until((tmp_path / "state" / "log" / "0000000000.json").exists), run.said.read_text()
+        for pid in session_members(run.process.pid):
+            found.update(listening(pid))
+    finally:
+        run.kill()
+    assert found == {"127.0.0.1"}
 
 
 def listening(pid: int) -> Iterator[str]:

@@ -51,6 +51,7 @@ STATIC: Mapping[str, str] = {
 
 # In local mode only this machine needs the driver's ports.
 LOOPBACK: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_LOCAL_IP = "SPARK_LOCAL_IP"
 LOCAL_FOLDER = "spark.local.dir"  # Spark's folder for the tuples of exchanges, which it makes readable by all
 
 # Set for the session of a query.
@@ -135,10 +136,24 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
         quiet(),
         own_interrupts(),
         lean_home() if is_local(master) else nullcontext(),
+        _address(settings["spark.driver.bindAddress"]) if is_local(master) else nullcontext(),
     ):
         spark = builder.getOrCreate()
     silence_py4j(spark)
     return spark
+
+
+@contextmanager
+def _address(address: str) -> Iterator[None]:
+    """The address of the web interface of a JVM that is started in the block. Spark has no setting for it."""
+    if _LOCAL_IP in os.environ:
+        yield
+        return
+    os.environ[_LOCAL_IP] = address
+    try:
+        yield
+    finally:
+        del os.environ[_LOCAL_IP]
 
 
 def _java_options(master: str, own: str, *, brief: bool) -> str:
