@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import thalweg as tw
 from tests.properties.check import difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
-from thalweg.errors import TupleError
+from thalweg.errors import ResourceError, TupleError
 from thalweg.ir.user_tracebacks import Raised
 from thalweg.optimize.passes import make_plan
 from thalweg.relative_paths import relative_paths
@@ -265,3 +266,65 @@ def test_a_generator_that_fails_midway_emits_nothing(tmp_path: Path) -> None:
     error, answer = failure(tmp_path, build)
     assert (error.message, error.found) == ("ValueError: second", "Item(i=1, x=0.5, k='a')")
     assert answer == {"out": []}
+
+
+def ending(t: Any) -> Any:
+    if t.i == 0:
+        sys.exit("no more")
+    return t
+
+
+class Ending(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit(ending(t))
+
+
+def ending_batches(table: pa.Table) -> pa.Table:
+    if 0 in table["i"].to_pylist():
+        sys.exit("no more")
+    return table.select(["i"])
+
+
+ENDS: dict[str, Callable[..., tw.Stream]] = {  # every kind of operator that calls code of users
+    "map": lambda s, **options: s.map(ending, Item, **options),
+    "filter": lambda s, **options: s.filter(lambda t: ending(t) is not None, **options),
+    "flat_map": lambda s, **options: s.flat_map(lambda t: [ending(t)], Item, **options),
+    "map_batches": lambda s, **options: s.map_batches(ending_batches, Number, **options),
+    "function": lambda s, **options: s.custom(lambda t, _, submit: submit(ending(t)), Item, by="k", **options),
+    "class": lambda s, **options: s.custom(Ending(), Item, by="k", **options),
+    "apply": lambda s, **options: s.apply(window.running(by="k"), lambda ts: [ending(ts[-1])], Item, **options),
+    "fold": lambda s, **options: s.aggregate(
+        window.running(by="k"), n=agg.apply(lambda v: v[-1] or sys.exit("no more"), "i", int), **options
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_sys_exit_is_a_failure_of_its_tuple(tmp_path: Path, kind: str) -> None:
+    """It would end the process in which the operator happens to run."""
+    error, _ = failure(tmp_path, lambda s: ENDS[kind](s, name="it").sink(tw.collect()))
+    assert (error.operator, error.message) == ("it", "SystemExit: no more")
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_sys_exit_can_be_skipped(tmp_path: Path, kind: str) -> None:
+    def build(s: tw.Stream) -> None:
+        ENDS[kind](s, name="it", on_error="skip").sink(tw.collect(), name="out")
+        s.map(lambda t: Number(1 // (t.i - 4)), Number, name="last").sink(tw.collect(), name="end")
+
+    error, answer = failure(tmp_path, build, max_tuples=3)
+    assert error.operator == "last"
+    assert len(answer["out"]) == 2
+
+
+def test_sys_exit_in_setup(tmp_path: Path) -> None:
+    @tw.declare(state=("k",))
+    class Opening(Ending):
+        def setup(self) -> Any:
+            sys.exit("no more")
+
+    app = tw.App("opening")
+    app.source(tw.iterable([Item(1, 0.5, "a")]), Item).custom(Opening(), Item, by="k", name="it").sink(tw.collect())
+    for degree in (1, 2):
+        with pytest.raises(ResourceError, match="`setup` of it failed: SystemExit: no more"):
+            tw.run(app, engine="local", degree=degree)

@@ -16,8 +16,9 @@ from tests.engine.test_crash import finished, in_child
 from tests.mixed import Mixed, results
 from tests.small import PER_EPOCH, Small, Stop, contents, stop_after, thalweg, undisturbed
 from thalweg.api import run_plan
+from thalweg.cli.find_app import load_app
 from thalweg.cli.main import cli
-from thalweg.engine.core.run import RunOptions
+from thalweg.engine.core.run import RunOptions, Watch
 from thalweg.engine.inputs.cutter import EpochCutter
 from thalweg.engine.state import carry_over as carried
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint, read_manifest
@@ -142,6 +143,25 @@ def test_the_hint_of_a_changed_degree_names_the_command(small: Small) -> None:
         wide.run(
             "local", ("bargains.sink(", "ticks.dedup('symbol', name='d').sink(tw.none())\nbargains.sink("), degree=3
         )
+
+
+def test_the_hint_of_a_changed_number_of_channels_names_both_options(small: Small) -> None:
+    """Without a key no degree changes, but the number of channels does."""
+    app = small.folder / "unkeyed_app.py"
+    text = small.app().read_text()
+    counted = "ticks.aggregate(window.running(), n=agg.count()).sink(tw.none())\n"
+    app.write_text(text[: text.index("trades =")] + counted)
+
+    def run(degree: int, watch: Watch = lambda report: None) -> None:
+        options = RunOptions(small.checkpoint, max_tuples_per_epoch=PER_EPOCH, in_process=True)
+        run_plan(make_plan(load_app(str(app)).graph(), degree=degree), "local", options, watch)
+
+    with pytest.raises(Stop):
+        run(2, stop_after(1))
+    with pytest.raises(CheckpointError, match="the number of channels and buckets changed") as refusal:
+        run(1)
+    assert refusal.value.hint == ("--degree 2 --buckets 2, or thalweg migrate CHECKPOINT NEW --degree 1 --buckets 1")
+    run(2)
 
 
 def test_refusals(small: Small, tmp_path: Path) -> None:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import uuid
+from collections import Counter
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +22,9 @@ from thalweg.engine.core.run import RunOptions
 from thalweg.engine.local.run import run_local
 from thalweg.engine.state.inspect_checkpoint import inspect_checkpoint
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport, LocalState
+from thalweg.errors import CheckpointError
 from thalweg.optimize.passes import make_plan
+from thalweg.runtime.plain_pickles import plain_loads
 from thalweg.runtime.records import StoredEntry, pack_entries
 from thalweg.runtime.state import pack_bucket
 
@@ -125,3 +132,14 @@ def test_only_the_owner_can_read_a_checkpoint_whatever_the_umask(checkpoint: Pat
     outputs = list((tmp_path / "out").glob("epoch-*"))
     assert outputs
     assert all(path.stat().st_mode & 0o777 == 0o666 for path in outputs)  # a sink's files are the user's
+
+
+@pytest.mark.parametrize("cls", [Counter, Fraction, uuid.UUID, Decimal, dict])
+def test_a_pickle_cannot_change_a_class(cls: type) -> None:
+    """The opcode that sets the attributes of an object also takes a class."""
+    names = b"".join(pickle.dumps(name, 0)[1:-1].split(b"\n")[0] + b"\n" for name in (cls.__module__, cls.__name__))
+    with suppress(CheckpointError):
+        plain_loads(b"c" + names + b"(N(Vmarked\nI1\ndtb.")
+    assert not hasattr(cls, "marked")
+    value = cls("1") if cls in (Fraction, Decimal) else cls(int=1) if cls is uuid.UUID else cls(a=1)
+    assert repr(plain_loads(pickle.dumps(value))) == repr(value)

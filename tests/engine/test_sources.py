@@ -215,6 +215,28 @@ def test_an_item_that_does_not_fit(tmp_path: Path, bad: Any, message: str) -> No
     assert run(app_of(tw.iterable(items)), tmp_path).tuples() == expected()
 
 
+class Abort(BaseException):
+    """As those of asyncio: not an Exception."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(SystemExit("no more"), "SystemExit: no more"), (Abort("at once"), "Abort: at once")],
+    ids=["exit", "abort"],
+)
+def test_an_iterable_that_ends_its_thread_ends_the_run(tmp_path: Path, raised: BaseException, expected: str) -> None:
+    """The thread would end without a word, and the run would wait for it forever."""
+
+    def ending() -> Iterator[dict[str, Any]]:
+        yield item(0)
+        raise raised
+
+    with pytest.raises(TupleError, match=expected) as failure:
+        run(app_of(tw.iterable(ending)), tmp_path)
+    assert (failure.value.operator, failure.value.found) == ("items", "item 1")
+    assert sum(epoch.tuples for epoch in Checkpoint(tmp_path).log) == 1
+
+
 def test_something_that_is_not_iterable_after_all() -> None:
     with pytest.raises(TupleError, match="'int' object is not iterable"):
         run(app_of(tw.iterable(lambda: 7)))  # type: ignore[arg-type, return-value]

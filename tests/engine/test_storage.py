@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.small import Small
-from thalweg.engine.storage.small_files import create_atomically, write_atomically
+from thalweg.engine.storage.small_files import create_atomically, private_temporary_folder, write_atomically
 
 NAMED = ("checkpoint/log/*", "checkpoint/manifest.json", "checkpoint/ended", "out/epoch-*", "out/_*")
 
@@ -50,3 +51,20 @@ def test_file_systems_that_cannot_force_names(tmp_path: Path, monkeypatch: pytes
     write_atomically(tmp_path / "a", b"1", named=True)
     create_atomically(tmp_path / "b", b"2")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_folder_for_temporary_files_that_others_can_enter_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shared = tmp_path / f"thalweg-{os.getuid()}"
+    assert [private_temporary_folder(), private_temporary_folder()] == [shared, shared]
+    assert shared.stat().st_mode & 0o777 == 0o700
+    shared.chmod(0o755)
+    others = [private_temporary_folder()]
+    shared.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    shared.symlink_to(tmp_path / "elsewhere")
+    others.append(private_temporary_folder())
+    assert shared not in others
+    assert [folder.stat().st_mode & 0o777 for folder in others] == [0o700, 0o700]

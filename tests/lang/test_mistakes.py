@@ -152,6 +152,12 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: source().map(lambda t: {"a b": t.price}), "bad attribute name 'a b'", "a Python identifier", None),
     (lambda: source().map(lambda t: {"_p": t.price}, name="p"), "attribute name _p of p is reserved", None, None),
     (lambda: source().map(lambda t: {"self": t.price}, name="p"), "attribute name self of p is reserved", None, None),
+    (
+        lambda: type("T", (tw.Tuple,), {"__annotations__": {"tuple_type": int}}),
+        "tuple_type of T is reserved",
+        None,
+        None,
+    ),
     (lambda: source().map(untyped(3)), "map: bad function", "a function of one tuple", None),
     (lambda: source().flat_map(lambda t: [t], untyped(None)), "not a tuple type", "a subclass of tw.Tuple", None),
     (lambda: source().split(lambda t: t.volume, 0), "split: bad ports", "1 or more", None),

@@ -11,6 +11,7 @@ import pytest
 
 import thalweg as tw
 from tests.graphs import Tick, bargains
+from thalweg import testing
 from thalweg.errors import GraphError
 
 
@@ -237,3 +238,17 @@ def test_rows_of_a_run_have_names_and_are_tuples() -> None:
     again = tw.App("again")
     again.source(tw.iterable(rows), Odd).sink(tw.collect())
     assert tw.run(again, engine="local").tuples() == rows
+
+
+def test_rows_of_a_class_in_a_function_can_be_pickled() -> None:
+    class Local(tw.Tuple):
+        count: int
+
+    app = tw.App("rows")
+    app.source(tw.iterable([Local(1)]), Local).sink(tw.collect(), name="out")
+    run, tested = tw.run(app, engine="local").tuples()[0], testing.run(app, {"source": [Local(1)]})["out"][0]
+    for row in (run, tested):
+        again = pickle.loads(pickle.dumps(row))
+        assert (again, again.count, repr(again)) == (row, 1, "Local(count=1)")
+        assert type(again) is type(row)
+    assert pickle.loads(pickle.dumps(tested)) == {"count": 1}

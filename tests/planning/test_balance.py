@@ -153,8 +153,9 @@ def test_a_different_table_is_refused(small: Small, expected: dict[str, bytes]) 
     ) as refusal:
         run(small, plain)
     assert refusal.value.found == "bucket % degree"
-    with pytest.raises(CheckpointError, match="the number of channels and buckets changed"):
+    with pytest.raises(CheckpointError, match="the number of channels and buckets changed") as refusal:
         run(small, planned(small, buckets=5).plan)
+    assert refusal.value.hint == "--buckets 128, or thalweg migrate CHECKPOINT NEW --buckets 5"
     with pytest.raises(CheckpointError, match="the degree of vwap"):
         run(small, planned(small, degree=3).plan)
     run(small, planned(small).plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -22,7 +23,8 @@ class NamedRow(tuple[Any, ...]):
         return row_text(self, self.tuple_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.tuple_type, tuple(self))
+        """Without the class of the user, which pickle could not store if it is defined in a function."""
+        return _restored, (type(self).__base__, replace(self.tuple_type, python=None), tuple(self))
 
 
 R = TypeVar("R", bound=NamedRow)
@@ -40,6 +42,6 @@ def row_text(values: Any, tuple_type: TupleType) -> str:
     return f"{tuple_type.name}({inner})"
 
 
-def _restored(tuple_type: TupleType, values: tuple[Any, ...]) -> NamedRow:
-    made: NamedRow = row_class(tuple_type, NamedRow)(values)
+def _restored(base: type[NamedRow], tuple_type: TupleType, values: tuple[Any, ...]) -> NamedRow:
+    made: NamedRow = row_class(tuple_type, base)(values)
     return made

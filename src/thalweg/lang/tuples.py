@@ -147,7 +147,7 @@ def check_names(names: Iterable[str], owner: str, where: Where | None) -> None:
     for name in names:
         if not name.isidentifier() or keyword.iskeyword(name):
             raise GraphError(f"bad attribute name {name!r} of {owner}", where=where, expected="a Python identifier")
-        if name.startswith("_") or name == "self" or hasattr(Tuple, name):
+        if name.startswith("_") or name in ("self", *Tuple.__annotations__) or hasattr(Tuple, name):
             raise GraphError(
                 f"attribute name {name} of {owner} is reserved",
                 where=where,

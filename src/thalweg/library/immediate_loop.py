@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from thalweg.errors import summary
+from thalweg.errors import USER_ERRORS, summary
 from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, acts_at_end, fresh
@@ -124,7 +124,7 @@ class Loop(LibraryLogic):
     def _pass_on(self, operator: Operator, act: Callable[[], list[tuple[int, Any]]], waiting: deque[Any]) -> None:
         try:
             results = act()
-        except Exception as error:
+        except USER_ERRORS as error:
             raise LoopError(f"{operator.name}: {summary(error)}") from error
         for out_port, result in results:
             self._deliver(StreamRef(operator.name, out_port), result, waiting)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import summary
+from thalweg.errors import USER_ERRORS, summary
 from thalweg.ir.folds import fold_name
 from thalweg.ir.operators import Aggregate, rank_width
 from thalweg.ir.types import STR, TupleType
@@ -134,7 +134,7 @@ class AggregateOperators(RowPath):
             try:
                 values.append(aggregate.row_fields(operator.fields.fields, folds[index]))
                 ranks.append(rank)
-            except Exception as error:
+            except USER_ERRORS as error:
                 if operator.on_error == "fail":
                     record_failure(self.program, turn, operator, (position, *empty, *rank), error, "the end")
                     break

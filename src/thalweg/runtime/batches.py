@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.errors import USER_ERRORS
 from thalweg.ir.operators import MapBatches
 from thalweg.ir.types import DATETIME, DECIMAL, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit, array_of, arrow_type, distinct, file_values, plain_values
@@ -46,7 +47,7 @@ class Slices:
     """
 
     def __init__(
-        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, Exception], bool]
+        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, BaseException], bool]
     ) -> None:
         self.operator, self.frame, self.tuple_type, self.failed = operator, frame, tuple_type, failed
         boxed = any(tuple_type.kind(name).boxed for name in frame.columns)
@@ -70,7 +71,7 @@ class Slices:
             return False
         try:
             self._made.append(self._called(start, stop))
-        except Exception as error:
+        except USER_ERRORS as error:
             if stop - start > 1:
                 self.halve(start, stop)
             else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.errors import USER_ERRORS
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import EventTime, FlatMap, Join, Map, MapBatches, Pace, Process, Punctor, RandomSplit
 from thalweg.ir.user_tuples import unpack
@@ -189,13 +190,13 @@ class FrameOperators(AggregateOperators):
             return None
         try:
             columns = batches.apply(operator, frame, self.program.input_types[name][0])
-        except Exception as error:  # only single rows show which tuple failed
+        except USER_ERRORS as error:  # only single rows show which tuple failed
             columns, at = self._batch_rows(turn, operator, frame, error)
             frame = at_rows(frame.with_columns({}), at)
         return some(frame.with_columns({n: columns[n] for n in live}))
 
     def _batch_rows(
-        self, turn: Turn, operator: MapBatches, frame: Frame, whole: Exception
+        self, turn: Turn, operator: MapBatches, frame: Frame, whole: BaseException
     ) -> tuple[dict[str, Column], Array]:
         """The results for the rows on which the function does not fail."""
         tuple_type, count = self.program.input_types[operator.name][0], len(frame)

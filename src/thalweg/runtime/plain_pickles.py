@@ -32,6 +32,8 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
     ("zoneinfo", "ZoneInfo._unpickle"): zoneinfo.ZoneInfo._unpickle,  # type: ignore[attr-defined]
 }
 
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+
 
 class StandIn:
     """An object that is shown by its class, or by the function that would make it, and its contents."""
@@ -82,7 +84,11 @@ def stand_in(name: str) -> type[StandIn]:
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = _PLAIN.get((module, name))
-        return stand_in(name) if found is None else found
+        if found is None:
+            return stand_in(name)
+        # A pickle may set attributes of what it names, also of classes: it gets its own of those that could change.
+        changeable = isinstance(found, type) and not found.__flags__ & _IMMUTABLE
+        return type(name, (found,), {}) if changeable else found
 
     def persistent_load(self, pid: Any) -> Any:
         """Tuples are stored as (type, attribute names, pickled values), classes of applications by their name."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.errors import USER_ERRORS
 from thalweg.ir.expr import Apply, Const, Expr, Record, rule, text, walk
 from thalweg.ir.operators import Aggregate, Filter, Map, Operator, Punctor, Split
 from thalweg.ir.rules import CAN_RAISE
@@ -88,7 +89,7 @@ class RowPath:
             for index, item in enumerate(items):
                 try:
                     results.append(step(item))
-                except Exception as error:  # any error of a user function is attributed to its tuple
+                except USER_ERRORS as error:  # any error of a user function is attributed to its tuple
                     failed.append(index)
                     if not failures.add(index, error):
                         break
@@ -103,7 +104,7 @@ class RowPath:
         yield failures
         failures.close()
 
-    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> None:
+    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: BaseException) -> None:
         """Apply the operator's policy to one failed tuple."""
         with self._failures(turn, name, frame) as failures:
             failures.add(index, error)

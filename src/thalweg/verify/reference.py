@@ -14,7 +14,7 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.storage.log import Epoch
-from thalweg.errors import InternalError, ResourceError, TupleError, summary
+from thalweg.errors import USER_ERRORS, InternalError, ResourceError, TupleError, summary
 from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (
@@ -120,12 +120,12 @@ class Reference(StatefulOperators):
                 emitted = self._process(operator, port, given, at)
             except ResourceError:  # not of a tuple
                 raise
-            except Exception as error:  # any exception of a user's function is an error of its tuple
+            except USER_ERRORS as error:  # any exception of a user's function is an error of its tuple
                 shown = as_type(own, given, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
             self._send(operator, emitted)
 
-    def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
+    def _failed(self, operator: Operator, key: OrderKey, error: BaseException, shown: str) -> Emitted:
         """Apply the operator's error policy to a failed tuple."""
         text = summary(error)
         if operator.on_error == "fail":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg.errors import summary
+from thalweg.errors import USER_ERRORS, summary
 from thalweg.ir.logic import Logic, Submitted
 from thalweg.ir.operators import Operator, Process, StreamRef, Union
 from thalweg.ir.types import TupleType
@@ -97,7 +97,7 @@ class Loop(Logic):
     def _send(self, operator: Operator, results: Callable[[], list[tuple[int, Any]]]) -> None:
         try:
             found = results()
-        except Exception as error:
+        except USER_ERRORS as error:
             raise LoopError(f"{operator.name}: {summary(error)}") from error
         for port, row in found:
             self._deliver(StreamRef(operator.name, port), row)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg.analysis.order_keys import order_layout
+from thalweg.errors import USER_ERRORS
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Submitted, acts_on_marks, wakes_at
 from thalweg.ir.operators import NO_TIME, Aggregate, Join, Operator, Process, rank_width
@@ -34,7 +35,7 @@ class StatefulOperators(ABC):
         self.forwarded: set[str] = set()  # the operators that have forwarded a mark in this epoch
 
     @abstractmethod
-    def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
+    def _failed(self, operator: Operator, key: OrderKey, error: BaseException, shown: str) -> Emitted:
         """Apply the operator's error policy to a failed tuple."""
 
     def _wide(self, operator: Operator, key: OrderKey) -> OrderKey:
@@ -70,7 +71,7 @@ class StatefulOperators(ABC):
             try:
                 found = _submitted(window, window.at_end)
                 emitted += [(0, make_row(operator, tuple(values.values())), at) for values in found]
-            except Exception as error:
+            except USER_ERRORS as error:
                 emitted += self._failed(operator, at, error, "the end")
         return emitted
 
@@ -153,7 +154,7 @@ class StatefulOperators(ABC):
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
                 results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
-            except Exception as error:
+            except USER_ERRORS as error:
                 what = "the end" if time is None else f"the mark {time}"
                 emitted += [
                     (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)

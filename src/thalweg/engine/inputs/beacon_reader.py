@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.engine.storage.log import Chunk, Piece
-from thalweg.errors import TupleError, Where
+from thalweg.errors import USER_ERRORS, TupleError, Where
 from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack
@@ -100,7 +100,7 @@ class BeaconReader:
                 index = chunk.split + row * self.shards
                 try:
                     made.append(unpack(self.function(index), self.tuple_type))
-                except Exception as error:  # any exception of the user function is the tuple's failure
+                except USER_ERRORS as error:  # any exception of the user function is the tuple's failure
                     failure = self._failure(piece.position + row - chunk.start, index, error)
                     break
             if made:
@@ -111,5 +111,5 @@ class BeaconReader:
             if failure is not None:
                 raise failure
 
-    def _failure(self, position: int, index: int, error: Exception) -> BeaconError:
+    def _failure(self, position: int, index: int, error: BaseException) -> BeaconError:
         return BeaconError(Failure.of(error, (position,), _FIRST, self.source, self.where, f"tuple number {index}"))

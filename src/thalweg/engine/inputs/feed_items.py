@@ -42,10 +42,12 @@ def _items(source: Source, items: Any) -> Iterator[Any]:
         for item in items if isinstance(items, Iterable) else items():
             yield item
             number += 1
-    except Exception as error:
+    except GeneratorExit:
+        raise  # the run stops
+    except BaseException as error:  # also SystemExit: it would end only this thread
         raise _failure(source, error, f"item {number}") from error
 
 
-def _failure(source: Source, error: Exception, found: str) -> TupleError:
+def _failure(source: Source, error: BaseException, found: str) -> TupleError:
     text = f"{type(error).__name__}: {error}"
     return TupleError(text, operator=source.name, where=source.where, at=raised_in(error), found=found)

@@ -21,6 +21,7 @@ from thalweg.engine.spark.jvm_output import quiet
 from thalweg.engine.spark.process_deaths import report_jvm_death, silence_py4j, stop
 from thalweg.engine.spark.settings import PACKAGES, refusals
 from thalweg.engine.spark.spark_home import lean_home
+from thalweg.engine.storage.small_files import private_temporary_folder
 
 LOCAL = "local[*]"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -50,6 +51,8 @@ STATIC: Mapping[str, str] = {
 
 # In local mode only this machine needs the driver's ports.
 LOOPBACK: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_LOCAL_IP = "SPARK_LOCAL_IP"
+LOCAL_FOLDER = "spark.local.dir"  # Spark's folder for the tuples of exchanges, which it makes readable by all
 
 # Set for the session of a query.
 RUNTIME: Mapping[str, str] = {
@@ -120,7 +123,7 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
     settings = {
         **STATIC,
-        **(LOOPBACK if is_local(master) else {}),
+        **({**LOOPBACK, LOCAL_FOLDER: str(private_temporary_folder())} if is_local(master) else {}),
         **conf,
         JAVA_OPTIONS: _java_options(master, conf.get(JAVA_OPTIONS, ""), brief=brief),
     }
@@ -133,10 +136,24 @@ def _start(master: str, conf: Mapping[str, str], *, brief: bool) -> SparkSession
         quiet(),
         own_interrupts(),
         lean_home() if is_local(master) else nullcontext(),
+        _address(settings["spark.driver.bindAddress"]) if is_local(master) else nullcontext(),
     ):
         spark = builder.getOrCreate()
     silence_py4j(spark)
     return spark
+
+
+@contextmanager
+def _address(address: str) -> Iterator[None]:
+    """The address of the web interface of a JVM that is started in the block. Spark has no setting for it."""
+    if _LOCAL_IP in os.environ:
+        yield
+        return
+    os.environ[_LOCAL_IP] = address
+    try:
+        yield
+    finally:
+        del os.environ[_LOCAL_IP]
 
 
 def _java_options(master: str, own: str, *, brief: bool) -> str:

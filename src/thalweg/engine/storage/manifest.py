@@ -182,7 +182,11 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
         yield "the stateful stages changed", _stages(old), _stages(new), hint
     if old.states and (old.channels, old.buckets) != (new.channels, new.buckets):
         before, now = f"{old.channels}, {old.buckets}", f"{new.channels}, {new.buckets}"
-        hint = f"--buckets {old.buckets}, or {_MIGRATE} --buckets {new.buckets}"
+        first, wanted = (
+            (f"--degree {m.channels} " if old.channels != new.channels else "") + f"--buckets {m.buckets}"
+            for m in (old, new)
+        )
+        hint = f"{first}, or {_MIGRATE} {wanted}"
         yield "the number of channels and buckets changed", before, now, hint
     for name in old.degrees:
         before, now = (m.assignments.get(name, "bucket % degree") for m in (old, new))

@@ -6,8 +6,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -44,6 +46,17 @@ def private_folder(folder: Path) -> None:
     """Create a folder, with its parents, that only its owner can enter. Folders that exist are left as they are."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_temporary_folder() -> Path:
+    """A folder for temporary files that only this user can enter. It is kept, because programs that use it may outlive
+    this one. A folder of this name that others can enter, or that is theirs, is not used."""
+    folder = Path(tempfile.gettempdir()) / f"thalweg-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return folder if ours else Path(tempfile.mkdtemp(prefix="thalweg-"))
 
 
 def write_atomically(
