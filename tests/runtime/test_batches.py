@@ -157,7 +157,7 @@ def test_the_rows_that_fail_are_found(kind: AttributeType, zeros: tuple[int, ...
     tuple_type = TupleType("One", (("a", kind),))
     failed: list[tuple[int, str]] = []
 
-    def on_failure(row: int, error: Exception) -> bool:
+    def on_failure(row: int, error: BaseException) -> bool:
         failed.append((row, str(error)))
         return goes_on
 

@@ -86,12 +86,12 @@ class Failures:
         self.stops = stops
         self.found: list[tuple[int, str]] = []
 
-    def __call__(self, index: int, error: Exception) -> bool:
+    def __call__(self, index: int, error: BaseException) -> bool:
         self.found.append((index, f"{type(error).__name__}: {error}"))
         return not self.stops
 
 
-def no_failure(index: int, error: Exception) -> bool:
+def no_failure(index: int, error: BaseException) -> bool:
     raise error
 
 

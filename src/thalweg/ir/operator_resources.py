@@ -15,7 +15,9 @@ def set_up(logic: Logic, operator: str, where: Where) -> Any:
         return logic.setup()
     except ResourceError:  # of an operator inside a loop
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _failed("setup", operator, where, error) from error
 
 
@@ -24,11 +26,13 @@ def close(logic: Logic, resource: Any, operator: str, where: Where) -> None:
         logic.close(resource)
     except ResourceError:
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _failed("close", operator, where, error) from error
 
 
-def _failed(method: str, operator: str, where: Where, error: Exception) -> ResourceError:
+def _failed(method: str, operator: str, where: Where, error: BaseException) -> ResourceError:
     made = ResourceError(
         f"`{method}` of {operator} failed: {summary(error)}", operator=operator, where=where, at=raised_in(error)
     )

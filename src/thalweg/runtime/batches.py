@@ -46,7 +46,7 @@ class Slices:
     """
 
     def __init__(
-        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, Exception], bool]
+        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, BaseException], bool]
     ) -> None:
         self.operator, self.frame, self.tuple_type, self.failed = operator, frame, tuple_type, failed
         boxed = any(tuple_type.kind(name).boxed for name in frame.columns)
@@ -70,7 +70,9 @@ class Slices:
             return False
         try:
             self._made.append(self._called(start, stop))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if stop - start > 1:
                 self.halve(start, stop)
             else:

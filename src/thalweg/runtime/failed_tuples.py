@@ -30,7 +30,7 @@ class FailedTuples:
         self._indices: list[int] = []
         self._errors: list[str] = []
 
-    def add(self, index: int, error: Exception) -> bool:
+    def add(self, index: int, error: BaseException) -> bool:
         """Apply the operator's policy to one of the tuples that the kernel left; returns whether to continue."""
         self._indices.append(index)
         if self.stops:
@@ -69,7 +69,7 @@ def put_letters(turn: Turn, operator: Operator, at: Frame, errors: Column, shown
 
 
 def record_failure(
-    program: Program, turn: Turn, operator: Operator, order_key: tuple[int, ...], error: Exception, shown: str
+    program: Program, turn: Turn, operator: Operator, order_key: tuple[int, ...], error: BaseException, shown: str
 ) -> None:
     rank = program.ranks[operator.name]
     turn.output.failures.append(Failure.of(error, order_key, rank, operator.name, operator.where, shown))

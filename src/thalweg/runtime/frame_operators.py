@@ -189,13 +189,15 @@ class FrameOperators(AggregateOperators):
             return None
         try:
             columns = batches.apply(operator, frame, self.program.input_types[name][0])
-        except Exception as error:  # only single rows show which tuple failed
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # only single rows show which tuple failed
             columns, at = self._batch_rows(turn, operator, frame, error)
             frame = at_rows(frame.with_columns({}), at)
         return some(frame.with_columns({n: columns[n] for n in live}))
 
     def _batch_rows(
-        self, turn: Turn, operator: MapBatches, frame: Frame, whole: Exception
+        self, turn: Turn, operator: MapBatches, frame: Frame, whole: BaseException
     ) -> tuple[dict[str, Column], Array]:
         """The results for the rows on which the function does not fail."""
         tuple_type, count = self.program.input_types[operator.name][0], len(frame)

@@ -28,7 +28,7 @@ class FailedEvent:
     """An event on which user code failed."""
 
     order_key: tuple[int, ...]
-    error: Exception
+    error: BaseException
     shown: str
 
 
@@ -155,7 +155,9 @@ class ProcessRun:
             try:
                 logic.process(item, port)
                 results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
-            except Exception as error:  # any error of user code is attributed to its tuple
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # any error of user code is attributed to its tuple
                 if not self._failed(number, no_rank, error, item):
                     return False
                 continue
@@ -203,7 +205,9 @@ class ProcessRun:
                     ((rank, *record.rank), count, p, unpack(value, self.operator.result_type(p)))
                     for count, (p, rank, value) in enumerate(submitted)
                 ]
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 what = "the end" if time is None else f"the mark {time}"
                 if not self._failed(number, (0, *record.rank), error, what):
                     return False
@@ -247,7 +251,7 @@ class ProcessRun:
         out.numbers.append(0)
         out.values.append((time,))
 
-    def _failed(self, number: int, rank: tuple[int, ...], error: Exception, event: Any) -> bool:
+    def _failed(self, number: int, rank: tuple[int, ...], error: BaseException, event: Any) -> bool:
         """Apply the operator's policy to a failed event, a tuple or the text of another one; returns whether to
         continue."""
         port = self.operator.dead_port

@@ -61,7 +61,9 @@ class Failure:
     traceback: str = field(compare=False, repr=False)  # including generated code and the plan's calls
 
     @staticmethod
-    def of(error: Exception, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str) -> Failure:
+    def of(
+        error: BaseException, order_key: tuple[int, ...], rank: int, operator: str, where: Where, row: str
+    ) -> Failure:
         message, told = summary(error), redacted("".join(traceback.format_exception(error)))
         return Failure(order_key, rank, operator, where, message, redacted(row), raised_in(error), told)
 

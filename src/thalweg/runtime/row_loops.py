@@ -32,7 +32,7 @@ _STRUCT: dict[AttributeType, str] = {INT: "q", FLOAT: "d", BOOL: "?"}
 
 
 # Takes the index of a tuple on which the function failed; returns whether to continue with the next one.
-OnFailure = Callable[[int, Exception], bool]
+OnFailure = Callable[[int, BaseException], bool]
 
 
 class LoopResult(NamedTuple):
@@ -97,7 +97,7 @@ def filter_rows(
     return LoopResult(truths, np.concatenate(kept))
 
 
-_Failure = tuple[int, Exception]  # the index of a tuple, and what was raised
+_Failure = tuple[int, BaseException]  # the index of a tuple, and what was raised
 
 
 def _runs(
@@ -117,7 +117,9 @@ def _runs(
             try:
                 loop(function, items, results)
                 break
-            except Exception as error:  # any error of a user function is attributed to its tuple
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # any error of a user function is attributed to its tuple
                 index = start + len(results) // width + len(raised)
                 if failed is None:
                     last = index, error
@@ -154,7 +156,9 @@ def _conform_rows(lists: list[list[Any]], output: TupleType) -> list[_Failure]:
     for index in sorted(odd):
         try:
             row = [conform(v[index], k, n) for (n, k), v in zip(output.attributes, lists, strict=True)]
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             wrong.append((index, error))
         else:
             for values, value in zip(lists, row, strict=True):

@@ -88,7 +88,9 @@ class RowPath:
             for index, item in enumerate(items):
                 try:
                     results.append(step(item))
-                except Exception as error:  # any error of a user function is attributed to its tuple
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # any error of a user function is attributed to its tuple
                     failed.append(index)
                     if not failures.add(index, error):
                         break
@@ -103,7 +105,7 @@ class RowPath:
         yield failures
         failures.close()
 
-    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: Exception) -> None:
+    def _fail(self, turn: Turn, name: str, frame: Frame, index: int, error: BaseException) -> None:
         """Apply the operator's policy to one failed tuple."""
         with self._failures(turn, name, frame) as failures:
             failures.add(index, error)

@@ -34,7 +34,7 @@ class StatefulOperators(ABC):
         self.forwarded: set[str] = set()  # the operators that have forwarded a mark in this epoch
 
     @abstractmethod
-    def _failed(self, operator: Operator, key: OrderKey, error: Exception, shown: str) -> Emitted:
+    def _failed(self, operator: Operator, key: OrderKey, error: BaseException, shown: str) -> Emitted:
         """Apply the operator's error policy to a failed tuple."""
 
     def _wide(self, operator: Operator, key: OrderKey) -> OrderKey:
@@ -70,7 +70,9 @@ class StatefulOperators(ABC):
             try:
                 found = _submitted(window, window.at_end)
                 emitted += [(0, make_row(operator, tuple(values.values())), at) for values in found]
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 emitted += self._failed(operator, at, error, "the end")
         return emitted
 
@@ -153,7 +155,9 @@ class StatefulOperators(ABC):
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
                 results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 what = "the end" if time is None else f"the mark {time}"
                 emitted += [
                     (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)

@@ -100,7 +100,9 @@ class BeaconReader:
                 index = chunk.split + row * self.shards
                 try:
                     made.append(unpack(self.function(index), self.tuple_type))
-                except Exception as error:  # any exception of the user function is the tuple's failure
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # any exception of the user function is the tuple's failure
                     failure = self._failure(piece.position + row - chunk.start, index, error)
                     break
             if made:
@@ -111,5 +113,5 @@ class BeaconReader:
             if failure is not None:
                 raise failure
 
-    def _failure(self, position: int, index: int, error: Exception) -> BeaconError:
+    def _failure(self, position: int, index: int, error: BaseException) -> BeaconError:
         return BeaconError(Failure.of(error, (position,), _FIRST, self.source, self.where, f"tuple number {index}"))

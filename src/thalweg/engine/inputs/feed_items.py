@@ -21,7 +21,9 @@ def feed_items(source: Source, items: Any, out: FeederTarget, limit: int | None 
             continue
         try:
             values = unpack(item, source.outputs[0])
-        except Exception as error:  # an item may be any object, and accessing it may raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an item may be any object, and accessing it may raise anything
             raise _failure(source, error, f"item {count - 1}: {item!r}") from error
         out.add(values)
     if count < before:
@@ -42,10 +44,12 @@ def _items(source: Source, items: Any) -> Iterator[Any]:
         for item in items if isinstance(items, Iterable) else items():
             yield item
             number += 1
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):  # the latter when no more items are needed
+        raise
+    except BaseException as error:
         raise _failure(source, error, f"item {number}") from error
 
 
-def _failure(source: Source, error: Exception, found: str) -> TupleError:
+def _failure(source: Source, error: BaseException, found: str) -> TupleError:
     text = f"{type(error).__name__}: {error}"
     return TupleError(text, operator=source.name, where=source.where, at=raised_in(error), found=found)
