@@ -30,6 +30,15 @@ def test_a_secret_is_hidden() -> None:
     assert kept == ["the password is ***"]
 
 
+def test_a_warning_points_to_the_users_line(tmp_path: Path) -> None:
+    app = tw.App("warned")
+    app.source(tw.files(tmp_path, format="jsonl"), Row).sink(tw.collect(), name="out")
+    with pytest.warns(ThalwegWarning) as caught:
+        tw.run(app, engine="local", balance=True, checkpoint=tmp_path / "state")
+    assert len(caught) > 1  # from planning, and from the end of the run
+    assert {one.filename for one in caught} == {__file__}
+
+
 def test_tw_run_returns_them_even_if_python_ignores_them(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"i": 1}\n')
     app = tw.App("warned")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import math
+import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -235,7 +238,18 @@ def warn(text: str) -> None:
     kept = _kept.get()
     if kept is not None:
         kept.append(text)
-    warnings.warn(text, ThalwegWarning, stacklevel=3)
+    warnings.warn(text, ThalwegWarning, stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """The `stacklevel` of the innermost line outside of Thalweg, for a warning that its caller emits."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_OF_USER):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+_NOT_OF_USER = (os.path.dirname(__file__) + os.sep, contextlib.__file__)
 
 
 @contextmanager

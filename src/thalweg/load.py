@@ -40,7 +40,9 @@ def load_name(name: str, params: Mapping[str, object]) -> ModuleType:
                 raise
             hint = "name a Python file (path.py), or module:attribute"
             raise GraphError(f"no such module: {name}", hint=hint) from None
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             _prefer_missing(scope, name, error)
             raise
     return _ready(module, scope)
@@ -96,12 +98,14 @@ def _execute(module: ModuleType, scope: Scope) -> None:
     assert module.__spec__.loader is not None
     try:
         module.__spec__.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         _prefer_missing(scope, module.__name__, error)
         raise
 
 
-def _prefer_missing(scope: Scope, module: str, error: Exception) -> None:
+def _prefer_missing(scope: Scope, module: str, error: BaseException) -> None:
     """Raise an error about missing values in place of a failure that they may have caused."""
     try:
         scope.check_values(module)

@@ -50,6 +50,8 @@ APPS = {
     "state of a run": operator(method("process(self, t, port)", "self.lock = threading.Lock()")),
     "setup": operator(method("setup(self)", "raise ValueError('no model')")),
     "close": operator(method("close(self, made)", "raise ValueError('no end')")),
+    "exit in setup": operator(method("setup(self)", "raise SystemExit(3)")),
+    "exit": 'def leave(t):\n    raise SystemExit\n\nrows.map(leave, Row, name="broken").sink(tw.none())',
     "memory": 'rows.map(lambda t: Row(t.k, len(bytearray(1 << 60))), Row, name="broken").sink(tw.none())',
     "memory in a batch": "def huge(table):\n    np.zeros(1 << 58)\n"
     'rows.map_batches(huge, Row, name="broken").sink(tw.none())',
@@ -63,6 +65,8 @@ EXPECTED = {
     "state of a run": ("state error", "the state of broken cannot be stored: lock cannot be pickled"),
     "setup": ("resource error", "`setup` of broken failed: ValueError: no model"),
     "close": ("resource error", "`close` of broken failed: ValueError: no end"),
+    "exit in setup": ("resource error", "`setup` of broken failed: SystemExit: 3"),
+    "exit": ("tuple error", "SystemExit"),
     "memory": ("tuple error", "MemoryError"),
     "memory in a batch": ("tuple error", "MemoryError"),
 }
@@ -127,3 +131,25 @@ def test_ctrl_c_while_the_application_is_loaded(tmp_path: Path, text: str, line:
     assert (done.returncode, done.stderr) == (130, "")
     document = json.loads(done.stdout)
     assert (document["error"], document["where"]) == ("interrupted", f"{tmp_path}/app.py:{line}")
+
+
+def test_a_module_that_exits(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(f"{BEGIN}\nrows.sink(tw.none())\nraise SystemExit\n")
+    line = len(BEGIN.splitlines()) + 3
+    shown = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr.startswith(f"graph error: app.py cannot be loaded  (app.py:{line})\n  found: SystemExit\n")
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_function_that_raises_keyboard_interrupt(tmp_path: Path, degree: int) -> None:
+    text = """
+@tw.declare(state="stateless")
+def stop(t):
+    raise KeyboardInterrupt
+
+rows.map(stop, Row).sink(tw.none())
+"""
+    (tmp_path / "app.py").write_text(BEGIN + text)
+    shown = thalweg("run", "app.py", "--engine", "local", "--degree", str(degree), cwd=tmp_path)
+    assert (shown.returncode, shown.stderr) == (130, "stopped by Ctrl-C\n")

@@ -22,7 +22,7 @@ def _loading_errors(target: str) -> Iterator[None]:
         raise
     except KeyboardInterrupt as error:
         raise Interrupted(f"Ctrl-C while {target} was loaded", where=_place(error)) from error
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: a module must not end the command
         known = [name for name in dir(getattr(error, "obj", None)) if not name.startswith("_")]
         meant = did_you_mean(error.name, known) if isinstance(error, AttributeError) and error.name else None
         raise GraphError(

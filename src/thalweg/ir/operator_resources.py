@@ -15,7 +15,9 @@ def set_up(logic: Logic, operator: str, where: Where) -> Any:
         return logic.setup()
     except ResourceError:  # of an operator inside a loop
         raise
-    except USER_ERRORS as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _failed("setup", operator, where, error) from error
 
 
@@ -24,7 +26,9 @@ def close(logic: Logic, resource: Any, operator: str, where: Where) -> None:
         logic.close(resource)
     except ResourceError:
         raise
-    except USER_ERRORS as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _failed("close", operator, where, error) from error
 
 

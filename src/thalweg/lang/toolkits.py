@@ -41,7 +41,9 @@ class Toolkit:
         if place not in _loaded:
             try:
                 _loaded[place] = self.entry.load()
-            except Exception as error:  # anything that the module raises when it is imported
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # anything that the module raises when it is imported
                 raise ToolkitError(
                     f"the toolkit {self.name} cannot be loaded: {type(error).__name__}: {error}",
                     where=call_place(user_frame()),

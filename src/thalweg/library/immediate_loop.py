@@ -124,7 +124,9 @@ class Loop(LibraryLogic):
     def _pass_on(self, operator: Operator, act: Callable[[], list[tuple[int, Any]]], waiting: deque[Any]) -> None:
         try:
             results = act()
-        except USER_ERRORS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise LoopError(f"{operator.name}: {summary(error)}") from error
         for out_port, result in results:
             self._deliver(StreamRef(operator.name, out_port), result, waiting)

@@ -134,7 +134,9 @@ class AggregateOperators(RowPath):
             try:
                 values.append(aggregate.row_fields(operator.fields.fields, folds[index]))
                 ranks.append(rank)
-            except USER_ERRORS as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 if operator.on_error == "fail":
                     record_failure(self.program, turn, operator, (position, *empty, *rank), error, "the end")
                     break

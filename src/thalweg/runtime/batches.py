@@ -71,7 +71,9 @@ class Slices:
             return False
         try:
             self._made.append(self._called(start, stop))
-        except USER_ERRORS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if stop - start > 1:
                 self.halve(start, stop)
             else:

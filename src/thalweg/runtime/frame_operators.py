@@ -190,7 +190,9 @@ class FrameOperators(AggregateOperators):
             return None
         try:
             columns = batches.apply(operator, frame, self.program.input_types[name][0])
-        except USER_ERRORS as error:  # only single rows show which tuple failed
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # only single rows show which tuple failed
             columns, at = self._batch_rows(turn, operator, frame, error)
             frame = at_rows(frame.with_columns({}), at)
         return some(frame.with_columns({n: columns[n] for n in live}))

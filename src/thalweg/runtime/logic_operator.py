@@ -155,7 +155,9 @@ class ProcessRun:
             try:
                 logic.process(item, port)
                 results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
-            except USER_ERRORS as error:  # any error of user code is attributed to its tuple
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # any error of user code is attributed to its tuple
                 if not self._failed(number, no_rank, error, item):
                     return False
                 continue
@@ -203,7 +205,9 @@ class ProcessRun:
                     ((rank, *record.rank), count, p, unpack(value, self.operator.result_type(p)))
                     for count, (p, rank, value) in enumerate(submitted)
                 ]
-            except USER_ERRORS as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 what = "the end" if time is None else f"the mark {time}"
                 if not self._failed(number, (0, *record.rank), error, what):
                     return False

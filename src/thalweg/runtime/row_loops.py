@@ -118,7 +118,9 @@ def _runs(
             try:
                 loop(function, items, results)
                 break
-            except USER_ERRORS as error:  # any error of a user function is attributed to its tuple
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # any error of a user function is attributed to its tuple
                 index = start + len(results) // width + len(raised)
                 if failed is None:
                     last = index, error
@@ -155,7 +157,9 @@ def _conform_rows(lists: list[list[Any]], output: TupleType) -> list[_Failure]:
     for index in sorted(odd):
         try:
             row = [conform(v[index], k, n) for (n, k), v in zip(output.attributes, lists, strict=True)]
-        except USER_ERRORS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             wrong.append((index, error))
         else:
             for values, value in zip(lists, row, strict=True):

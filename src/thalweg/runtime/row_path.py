@@ -89,7 +89,9 @@ class RowPath:
             for index, item in enumerate(items):
                 try:
                     results.append(step(item))
-                except USER_ERRORS as error:  # any error of a user function is attributed to its tuple
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # any error of a user function is attributed to its tuple
                     failed.append(index)
                     if not failures.add(index, error):
                         break

@@ -121,7 +121,9 @@ class DeclarationChecker(Reference):
         wanted = call.emitted
         try:
             made = again._process(operator, call.port, call.row, call.key)
-        except USER_ERRORS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._found(operator, call.row, STATELESS, f"first {_shown(wanted)}, then {type(error).__name__}: {error}")
             return
         results = [(p, row) for p, row, _ in made if p not in (operator.mark_output, operator.dead_port)]

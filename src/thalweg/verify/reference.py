@@ -118,9 +118,9 @@ class Reference(StatefulOperators):
             given = own_row(own, row) if operator.own_types else row
             try:
                 emitted = self._process(operator, port, given, at)
-            except ResourceError:  # not of a tuple
+            except (ResourceError, TupleError, KeyboardInterrupt):  # not of this tuple: of `setup`, or at a mark
                 raise
-            except USER_ERRORS as error:  # any exception of a user's function is an error of its tuple
+            except BaseException as error:  # any exception of a user's function is an error of its tuple
                 shown = as_type(own, given, self.live[stream])
                 emitted = self._failed(operator, at, error, repr(shown))
             self._send(operator, emitted)

@@ -97,7 +97,9 @@ class Loop(Logic):
     def _send(self, operator: Operator, results: Callable[[], list[tuple[int, Any]]]) -> None:
         try:
             found = results()
-        except USER_ERRORS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise LoopError(f"{operator.name}: {summary(error)}") from error
         for port, row in found:
             self._deliver(StreamRef(operator.name, port), row)

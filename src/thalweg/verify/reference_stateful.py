@@ -71,7 +71,9 @@ class StatefulOperators(ABC):
             try:
                 found = _submitted(window, window.at_end)
                 emitted += [(0, make_row(operator, tuple(values.values())), at) for values in found]
-            except USER_ERRORS as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 emitted += self._failed(operator, at, error, "the end")
         return emitted
 
@@ -154,7 +156,9 @@ class StatefulOperators(ABC):
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
                 results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
-            except USER_ERRORS as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 what = "the end" if time is None else f"the mark {time}"
                 emitted += [
                     (p, letter, (*key, 0, *rank, 0)) for p, letter, _ in self._failed(operator, key, error, what)

@@ -100,7 +100,9 @@ class BeaconReader:
                 index = chunk.split + row * self.shards
                 try:
                     made.append(unpack(self.function(index), self.tuple_type))
-                except USER_ERRORS as error:  # any exception of the user function is the tuple's failure
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # any exception of the user function is the tuple's failure
                     failure = self._failure(piece.position + row - chunk.start, index, error)
                     break
             if made:

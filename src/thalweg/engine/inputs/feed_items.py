@@ -21,7 +21,9 @@ def feed_items(source: Source, items: Any, out: FeederTarget, limit: int | None 
             continue
         try:
             values = unpack(item, source.outputs[0])
-        except Exception as error:  # an item may be any object, and accessing it may raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an item may be any object, and accessing it may raise anything
             raise _failure(source, error, f"item {count - 1}: {item!r}") from error
         out.add(values)
     if count < before:
@@ -42,9 +44,9 @@ def _items(source: Source, items: Any) -> Iterator[Any]:
         for item in items if isinstance(items, Iterable) else items():
             yield item
             number += 1
-    except GeneratorExit:
-        raise  # the run stops
-    except BaseException as error:  # also SystemExit: it would end only this thread
+    except (KeyboardInterrupt, GeneratorExit):  # the latter when no more items are needed
+        raise
+    except BaseException as error:
         raise _failure(source, error, f"item {number}") from error
 
 

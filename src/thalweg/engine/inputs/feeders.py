@@ -131,7 +131,7 @@ def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
         return
     except ThalwegError as error:
         _end(out, error)
-    except BaseException as error:  # whatever it is, the run must not wait forever
+    except BaseException as error:  # a bug in Thalweg must not leave the run waiting forever
         _end(out, InternalError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where))
     else:
         _end(out, None)

@@ -105,7 +105,7 @@ class Answered:
     """A channel has processed a `Load` or `Close`; `error` if that failed."""
 
     sender: int
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 ToWorker = Load | Begin | Go | Close | Delivery

@@ -132,7 +132,7 @@ class Pool:
 
     def _await_answers(self, channels: Sequence[int], *, last: bool = False) -> None:
         """Wait for an answer of each channel. `last`: a worker ends after its answer."""
-        errors: dict[int, Exception | None] = {}
+        errors: dict[int, BaseException | None] = {}
         while len(errors) < len(channels):
             for message in self._arrived(gone=frozenset(errors) if last else frozenset()):
                 assert isinstance(message, Answered)

@@ -75,7 +75,7 @@ class _Shell:
         while going:
             try:
                 going = self._step()
-            except Exception as error:
+            except BaseException as error:  # even a KeyboardInterrupt: a function raised it, Ctrl-C is ignored here
                 self._answer(error)
 
     def _step(self) -> bool:
@@ -112,5 +112,5 @@ class _Shell:
             else:
                 self.inboxes[receiver].put(dumps(message))
 
-    def _answer(self, error: Exception | None) -> None:
+    def _answer(self, error: BaseException | None) -> None:
         self.results.send_bytes(dumps(Answered(self.channel, error)))

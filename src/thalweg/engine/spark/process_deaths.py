@@ -22,6 +22,7 @@ from thalweg.engine.storage.small_files import NO_SPACE, cannot_write
 from thalweg.errors import EngineError, ThalwegError, Where
 from thalweg.ir.graph import LogicalGraph
 
+_NAMED = re.compile(r"(?:Caused by: )?[\w.$]*(?:Error|Exception|Interrupt|Exit)(?::|$)")
 _AGAIN = "with --checkpoint no data is lost: run the same command to resume"
 
 
@@ -129,10 +130,9 @@ def query_error(
 
 
 def _cause(message: str) -> str:
-    """The last line that names an error and is not part of a stack trace."""
-    lines = [line.strip() for line in message.splitlines()]
-    named = [line for line in lines if ("Error" in line or "Exception" in line) and not line.startswith("at ")]
-    return (named or [message])[-1][:400]
+    """The last line that begins with the class of an exception: others are part of a stack trace."""
+    named = [line for line in map(str.strip, message.splitlines()) if _NAMED.match(line)]
+    return (named or message.splitlines()[:1] or [""])[-1][:400]
 
 
 def _worker_died(message: str, notes: NoteFolder, graph: LogicalGraph) -> EngineError:
