@@ -221,10 +221,6 @@ class InternalError(ThalwegError):
     kind = "internal error"
 
 
-# What counts as a failure of the code of users. sys.exit() in it would end a worker without a word.
-USER_ERRORS = (Exception, SystemExit)
-
-
 class ThalwegWarning(UserWarning):
     """A construct is allowed but may not be what the user intended."""
 

@@ -106,6 +106,22 @@ def test_bad_values_of_other_types(tmp_path: Path) -> None:
         assert letters(result)[1][0].startswith(f"line {first + 2}: when: expected datetime | None, found 'yesterday'")
 
 
+class Columns(tw.Tuple):
+    s: str | None
+    x: float | None
+    i: int
+    t: str
+
+
+def test_columns_of_csv_in_a_different_order(tmp_path: Path) -> None:
+    """With columns that are not declared, quotes, and values of which only Arrow knows whether they are valid."""
+    lines = ["1,a,2.5,2024-01-01,s", '2,b,"",2024-01-01,', "x,c,1,2024-01-01,s", "4,,,,", '5,"d",1e3,,""', " 6,e,Inf,,t"]
+    result = read(tmp_path, "a.csv", "\n".join(["i,t,x,when,s", *lines]).encode(), Columns)
+    kept = [("s", 2.5, 1, "a"), (None, None, 4, ""), ("", 1000.0, 5, "d"), ("t", float("inf"), 6, "e")]
+    assert result.tuples("kept") == kept
+    assert [(text, row) for _, text, row in letters(result)] == [(lines[1], 1), (lines[2], 2)]
+
+
 def test_text_that_cannot_be_decoded(tmp_path: Path) -> None:
     result = read(tmp_path, "a.csv", b"i,x,s,b\n1,1.0,\xff,true\n" + csv_line(ROW).encode())
     assert result.tuples("kept") == [ROW]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from thalweg.errors import USER_ERRORS, ResourceError, Where, redacted, summary
+from thalweg.errors import ResourceError, Where, redacted, summary
 from thalweg.ir.logic import Logic
 from thalweg.ir.user_tracebacks import raised_in
 

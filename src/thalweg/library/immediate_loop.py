@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from thalweg.errors import USER_ERRORS, summary
+from thalweg.errors import summary
 from thalweg.ir.canonical_form import canonical_key
 from thalweg.ir.library_logic import LibraryLogic
 from thalweg.ir.logic import Logic, acts_at_end, fresh

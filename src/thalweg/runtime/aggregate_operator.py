@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import USER_ERRORS, summary
+from thalweg.errors import summary
 from thalweg.ir.folds import fold_name
 from thalweg.ir.operators import Aggregate, rank_width
 from thalweg.ir.types import STR, TupleType

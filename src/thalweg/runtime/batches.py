@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import USER_ERRORS
 from thalweg.ir.operators import MapBatches
 from thalweg.ir.types import DATETIME, DECIMAL, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit, array_of, arrow_type, distinct, file_values, plain_values

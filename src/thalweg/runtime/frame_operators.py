@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import USER_ERRORS
 from thalweg.ir.logic import Logic, fresh
 from thalweg.ir.operators import EventTime, FlatMap, Join, Map, MapBatches, Pace, Process, Punctor, RandomSplit
 from thalweg.ir.user_tuples import unpack

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import USER_ERRORS, summary
+from thalweg.errors import summary
 from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
 from thalweg.ir.operators import NO_TIME, Process, rank_width
 from thalweg.ir.types import TupleType

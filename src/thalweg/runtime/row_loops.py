@@ -17,7 +17,6 @@ from zlib import crc32
 
 import numpy as np
 
-from thalweg.errors import USER_ERRORS
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType, TupleType, conform
 from thalweg.ir.user_tracebacks import run_generated
 from thalweg.ir.user_tuples import row_maker, unpack

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import USER_ERRORS
 from thalweg.ir.expr import Apply, Const, Expr, Record, rule, text, walk
 from thalweg.ir.operators import Aggregate, Filter, Map, Operator, Punctor, Split
 from thalweg.ir.rules import CAN_RAISE

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.analysis.apply_declarations import declared_of
 from thalweg.analysis.derive_facts import facts_of
-from thalweg.errors import USER_ERRORS, Where
+from thalweg.errors import Where
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.declarations import Declaration
 from thalweg.ir.facts import STATELESS, Facts

@@ -14,7 +14,7 @@ from thalweg.analysis.liveness import live_attributes
 from thalweg.engine.inputs.feedback import until_nothing_is_fed
 from thalweg.engine.inputs.readers import readers
 from thalweg.engine.storage.log import Epoch
-from thalweg.errors import USER_ERRORS, InternalError, ResourceError, TupleError, summary
+from thalweg.errors import InternalError, ResourceError, TupleError, summary
 from thalweg.ir.completeness import complete
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg.errors import USER_ERRORS, summary
+from thalweg.errors import summary
 from thalweg.ir.logic import Logic, Submitted
 from thalweg.ir.operators import Operator, Process, StreamRef, Union
 from thalweg.ir.types import TupleType

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg.analysis.order_keys import order_layout
-from thalweg.errors import USER_ERRORS
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Submitted, acts_on_marks, wakes_at
 from thalweg.ir.operators import NO_TIME, Aggregate, Join, Operator, Process, rank_width

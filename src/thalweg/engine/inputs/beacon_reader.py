@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.engine.storage.log import Chunk, Piece
-from thalweg.errors import USER_ERRORS, TupleError, Where
+from thalweg.errors import TupleError, Where
 from thalweg.ir.operators import Source
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tuples import unpack

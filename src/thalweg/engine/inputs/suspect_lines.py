@@ -139,7 +139,8 @@ def _count(line: bytes) -> int:
 def _read_texts(names: Sequence[str], lines: TextLines, tuple_type: TupleType) -> tuple[Array, pa.Table | None]:
     """The lines that do not have these columns, or have a value that Arrow may not convert; and a table of all others,
     which is None if it is not known which lines its rows are."""
-    kinds = {name: kind for name, kind in tuple_type.attributes if name in names}
+    declared = dict(tuple_type.attributes)
+    kinds = {name: declared[name] for name in names if name in declared}
     unequal: list[int] = []
 
     def note(row: pyarrow.csv.InvalidRow) -> str:
