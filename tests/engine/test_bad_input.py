@@ -115,7 +115,14 @@ class Columns(tw.Tuple):
 
 def test_columns_of_csv_in_a_different_order(tmp_path: Path) -> None:
     """With columns that are not declared, quotes, and values of which only Arrow knows whether they are valid."""
-    lines = ["1,a,2.5,2024-01-01,s", '2,b,"",2024-01-01,', "x,c,1,2024-01-01,s", "4,,,,", '5,"d",1e3,,""', " 6,e,Inf,,t"]
+    lines = [
+        "1,a,2.5,2024-01-01,s",
+        '2,b,"",2024-01-01,',
+        "x,c,1,2024-01-01,s",
+        "4,,,,",
+        '5,"d",1e3,,""',
+        " 6,e,Inf,,t",
+    ]
     result = read(tmp_path, "a.csv", "\n".join(["i,t,x,when,s", *lines]).encode(), Columns)
     kept = [("s", 2.5, 1, "a"), (None, None, 4, ""), ("", 1000.0, 5, "d"), ("t", float("inf"), 6, "e")]
     assert result.tuples("kept") == kept

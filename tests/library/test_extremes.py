@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -67,3 +68,34 @@ def test_they_are_those_of_python(
     found = testing.run(app, {"readings": rows}, epochs=3)
     assert [repr(tuple(row)) for row in found["all"]] == [expected(part) for part in windows(rows)]
     assert [repr(tuple(row)) for row in found["with_kernels"]] == [repr(tuple(row)[:2]) for row in found["all"]]
+
+
+class Amount(tw.Tuple):
+    i: int
+    x: Decimal
+
+
+@pytest.mark.parametrize("fold", [agg.min("x"), agg.max("x"), agg.argmin("x", "i"), agg.argmax("x", "i")], ids=str)
+@pytest.mark.parametrize(
+    "over",
+    [
+        window.running(),
+        window.tumbling(count=3),
+        window.sliding(count=3),
+        window.sliding(delta=2, on="i"),
+        window.tumbling(time=3),
+        window.sliding(time=4, slide=2),
+    ],
+    ids=str,
+)
+def test_a_nan_of_decimal_fails_its_own_tuple(over: Any, fold: Any) -> None:
+    values = ["NaN", "1", "3", "NaN", "2", "NaN", "4", "0"]
+    app = tw.App("amounts")
+    amounts = app.source(tw.files("amounts"), Amount, name="amounts").event_time("i")
+    amounts.aggregate(over, {"found": fold}, on_error="skip").sink(tw.collect(), name="all")
+
+    def run(rows: list[Amount]) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in testing.run(app, {"amounts": rows}, epochs=2)["all"]]
+
+    rows = [Amount(i, Decimal(value)) for i, value in enumerate(values)]
+    assert run(rows) == run([row for row in rows if not row.x.is_nan()])

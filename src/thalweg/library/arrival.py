@@ -54,6 +54,7 @@ def best(
         return best_value.is_nan(compared(numbered[1]))
 
     def start(numbered: Numbered) -> Element:
+        better(compared(numbered[1]), compared(numbered[1]))  # a NaN of Decimal fails its tuple
         return numbered, numbered
 
     def combine(one: Element, other: Element) -> Element:

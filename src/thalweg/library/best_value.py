@@ -2,7 +2,8 @@
 
 Python compares from the oldest value on, so a NaN is the result if it is the oldest value, and never otherwise. The
 element of a part that a NaN begins is a list of this NaN and the best value of the part: the NaN counts only if no
-older part precedes it. All other elements are values.
+older part precedes it. All other elements are values. A value that cannot be compared with itself, a NaN of Decimal,
+fails its own tuple instead of all that follow.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ def best_value(
 ) -> Monoid:
     """The value that no other is `better` than; of several, the oldest."""
 
+    def start(value: Any) -> Element:
+        better(compared(value), compared(value))
+        return value
+
     def combine(older: Element, newer: Element) -> Element:
         if type(older) is list or is_nan(compared(older)):
             oldest, best = older if type(older) is list else (older, older)
@@ -31,7 +36,7 @@ def best_value(
         newest = _best(newer)
         return newest if better(compared(newest), compared(older)) else older
 
-    return Monoid(same_value, combine, lambda element: finish(element[0] if type(element) is list else element))
+    return Monoid(start, combine, lambda element: finish(element[0] if type(element) is list else element))
 
 
 def _best(element: Element) -> Any:

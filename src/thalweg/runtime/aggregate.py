@@ -260,7 +260,7 @@ class RowFolds:
         """Add one tuple to a group and return the value of each fold. A failed step leaves the state unchanged."""
         given = arguments(self.operator, row)
         window, count = self.operator.window, self.counts[group]
-        taken = tuple(given[i] for i in self.stored)
+        taken = tuple(monoid.start(given[i]) for i, monoid in zip(self.stored, self.monoids, strict=True))
         folded = self._slide(group, taken, window.count) if isinstance(window, Sliding) else self._extend(group, taken)
         self.counts[group] = count + 1
         match window:

@@ -53,10 +53,12 @@ def by_comparison(
         found = [part["best"] for part in (older, newer)]
         return older | {"best": best([value for value in found if is_number(value)] or found)}
 
+    def take(value: Any) -> dict[str, Any]:
+        best([value, value])  # fails for a value that cannot be compared, a NaN of Decimal
+        return {"oldest": value, "best": value}
+
     return Definition(
-        lambda folded, fold: picked(folded["best" if is_number(folded["oldest"]) else "oldest"]),
-        take=lambda value: {"oldest": value, "best": value},
-        step=step,
+        lambda folded, fold: picked(folded["best" if is_number(folded["oldest"]) else "oldest"]), take, step
     )
 
 
