@@ -20,9 +20,9 @@ from typing import Any
 
 from thalweg.errors import Where, redacted
 from thalweg.ir.endpoints import Endpoint, SourceEndpoint
-from thalweg.ir.frozen_code import names_read
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
+from thalweg.ir.names_read import names_read
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
 from thalweg.ir.secret import Secret
 from thalweg.ir.tuple_copies import IDENTITY, has_code, original
