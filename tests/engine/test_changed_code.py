@@ -23,10 +23,11 @@ from thalweg.planning.run_plan import plan_run
 
 APP = '''
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
+from functools import cache, cached_property, partial, partialmethod, singledispatch
 from pathlib import Path
 
 import thalweg as tw
@@ -72,6 +73,40 @@ class Limits:
     low = -1
 
 
+class Wrapped:
+    def least(self, n):
+        return n
+
+    of_six = partialmethod(least, -6)
+
+    @cached_property
+    def of_seven(self):
+        return self.least(-7)
+
+
+@singledispatch
+def by_type(value):
+    return 0
+
+
+@by_type.register
+def _(value: int):
+    return value - 8
+
+
+@contextmanager
+def bound():
+    yield -9
+
+
+def bounds(n):
+    with bound() as nine:
+        return max(Wrapped().of_six(), Wrapped().of_seven, by_type(n), nine, bounds.table["ten"])
+
+
+bounds.table = {"ten": -10}
+
+
 class Level(Enum):
     HIGH = 1000
 
@@ -90,9 +125,10 @@ class Offset:
 OFFSET = Offset(1)
 
 
+@tw.declare(state="stateless")
 def typed(t):
     """Uses values of several types."""
-    late = t.n > SINCE.year or not PATTERN.match(t.k) or t.n > Level.HIGH.value
+    late = bounds(0) > 0 or t.n > SINCE.year or not PATTERN.match(t.k) or t.n > Level.HIGH.value
     return Row(t.k, 0 if late or t.n < Limits.low else digest_helper.halved(OFFSET.of(t.n)))
 
 
@@ -174,6 +210,11 @@ CHANGES = {
     "value that it uses": (("LARGEST = 10**9", "LARGEST = 10**8"), "the tuple type Small" + METHODS),
     "captured pattern": (("[a-z]", "[a-y]"), "the map various" + FUNCTION),
     "attribute of a class without methods": (("low = -1", "low = -2"), "the map various" + FUNCTION),
+    "argument of a partial method": (("(least, -6)", "(least, -16)"), "the map various" + FUNCTION),
+    "cached property": (("self.least(-7)", "self.least(-17)"), "the map various" + FUNCTION),
+    "function for a type": (("value - 8", "value - 18"), "the map various" + FUNCTION),
+    "function under a decorator of Python": (("yield -9", "yield -19"), "the map various" + FUNCTION),
+    "attribute of a function": (('"ten": -10', '"ten": -20'), "the map various" + FUNCTION),
     "value of an enum": (("HIGH = 1000", "HIGH = 2000"), "the map various" + FUNCTION),
     "method of a dataclass": (("n + self.by", "self.by + n"), "the map various" + FUNCTION),
     "code with state": (("(state or 0)", "state"), "the custom kept" + LOGIC),

@@ -436,3 +436,17 @@ def test_what_cannot_be_sent_to_a_worker_is_refused(code: Any, captured: str) ->
     assert (error.operator, error.found) == ("locked", "TypeError: cannot pickle '_thread.lock' object")
     assert isinstance(error.where, Where)
     assert error.where.file == __file__
+
+
+def test_a_later_value_that_cannot_be_sent_is_refused_and_never_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the error, the name had the value None. And the error must not be reported by other applications."""
+    app = tw.App("later")
+    app.source(tw.iterable(TUPLES), Row).filter(lambda t: LATER is not None).sink(tw.collect())  # noqa: F821
+    monkeypatch.setitem(globals(), "LATER", HANDLE)
+    with pytest.raises(GraphError, match="captures LATER, which cannot be sent"):
+        app.graph()
+    other = tw.App("other")
+    other.source(tw.iterable(TUPLES), Row).sink(tw.collect())
+    other.graph()
+    with pytest.raises(tw.ThalwegError, match="name 'LATER' is not defined"):
+        tw.run(app, engine="local")

@@ -17,8 +17,8 @@ import thalweg as tw
 from tests.properties import functions as pool
 from thalweg.errors import GraphError, Where
 from thalweg.ir.expr import text
-from thalweg.ir.frozen_code import send_code_of
 from thalweg.ir.operators import Function, code_fingerprint
+from thalweg.ir.sent_code import send_code_of
 from thalweg.lang.read_function import read_function
 
 send_code_of(__name__)  # as if this module created an application

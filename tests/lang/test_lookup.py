@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -59,3 +60,28 @@ def test_a_key_of_the_wrong_type_in_the_table() -> None:
     source = tw.App("lookup").source(tw.files("keys"), ByFloat)
     with pytest.raises(GraphError, match="lookup: a bad key in the table: expected float, found str"):
         source.lookup([Row("a", "b")], Row, on="k")
+
+
+class Tagged(tw.Tuple):
+    k: float
+    tags: list[str]
+
+
+def test_the_table_and_the_values_for_missing_rows_are_those_of_the_graph() -> None:
+    app, tags = tw.App("table"), ["a"]
+    missing: dict[str, Any] = {"tags": ["none"]}
+    rows = app.source(tw.iterable([ByFloat(1.0), ByFloat(2.0)]), ByFloat)
+    rows.lookup([Tagged(1.0, tags)], Tagged, on="k", missing=missing).sink(tw.collect())
+    tags.append("b")
+    missing["tags"].append("b")
+    missing["tags"] = ["c"]
+    assert tw.run(app, engine="local").tuples() == [(1.0, ["a"]), (2.0, ["none"])]
+
+
+def test_a_table_that_cannot_be_sent_is_refused() -> None:
+    """At degree 1 its row failed the tuple, at degree 2 the run ended in a traceback."""
+    rows = tw.App("table").source(tw.iterable([ByFloat(1.0)]), ByFloat)
+    table = [Tagged(1.0, threading.Lock())]
+    with pytest.raises(GraphError, match="the table cannot be sent to a worker") as found:
+        rows.lookup(table, Tagged, on="k", name="tagged")
+    assert found.value.operator == "tagged"

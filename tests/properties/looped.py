@@ -6,6 +6,7 @@ an operator keeps the value of its own turn.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,9 +40,24 @@ def build(name: str, variant: str, limits: tuple[int, ...], stream: tw.Stream) -
         def above(n: int) -> bool:
             return n > limit
 
+        above.limits = table  # type: ignore[attr-defined]
+
+        class Least:
+            def __get__(self, instance: object, owner: type) -> int:
+                return max(limit, table[0], LIMIT)
+
+        class Listed:
+            subclasses: list[Any] = []
+
+            def __init_subclass__(cls, *, limit: int) -> None:
+                Listed.subclasses.append((cls, limit))
+
+        class Own(Listed, limit=limit):
+            least = Least()
+
         class Passing(tw.Operator):
             def process(self, t: Any, port: int) -> None:
-                if t.n > limit and above(t.n) and t.n > LIMIT:
+                if t.n > limit and above(t.n) and t.n > Own.least and [(Own, limit)] == Listed.subclasses:
                     self.submit(t)
 
         variants: dict[str, Callable[[tw.Stream], tw.Stream]] = {
@@ -50,8 +66,8 @@ def build(name: str, variant: str, limits: tuple[int, ...], stream: tw.Stream) -
             "readable helper": lambda s: s.filter(lambda t: above(t.n)),
             "opaque": lambda s: s.filter(lambda t: bool(repr(t)) and t.n > limit),
             "opaque global": lambda s: s.filter(lambda t: bool(repr(t)) and t.n > LIMIT),
-            "opaque helper": lambda s: s.filter(lambda t: bool(repr(t)) and above(t.n)),
-            "list": lambda s: s.filter(lambda t: t.n > sum(table)),
+            "opaque helper": lambda s: s.filter(lambda t: bool(repr(t)) and above(t.n) and t.n > above.limits[0]),  # type: ignore[attr-defined]
+            "list": lambda s: s.filter(functools.partial(lambda least, t: t.n > max(*least, *table), [limit])),
             "flat_map": lambda s: s.flat_map(lambda t: [t] if t.n > limit else [], Base),
             "split": lambda s: _second(*s.split(lambda t: 1 if repr(t) and t.n > limit else 0, 2)),
             "custom": lambda s: s.custom(lambda t, state, submit: submit(t) if above(t.n) else None, Base, by="k"),

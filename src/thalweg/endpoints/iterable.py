@@ -29,7 +29,8 @@ def iterable(items: Annotated[Iterable[Any] | Callable[[], Iterable[Any]], CHECK
     good = isinstance(items, Iterable) or (callable(items) and takes(items, []))
     require(good, "iterable: not an iterable", "an iterable, or a function that returns one", items)
     require(not isinstance(items, set | frozenset), "iterable: a set has no order", "a list, or sorted(…)", items)
-    return Items(list(items) if type(items) is list else Freezer(copies=False).freeze(items))
+    freezer = Freezer(call_place(user_frame()), copies=False)
+    return Items(list(items) if type(items) is list else freezer.freeze(items))
 
 
 @dataclass(frozen=True, slots=True)

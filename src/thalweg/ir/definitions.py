@@ -20,9 +20,9 @@ from typing import Any
 
 from thalweg.errors import Where, redacted
 from thalweg.ir.endpoints import Endpoint, SourceEndpoint
-from thalweg.ir.frozen_code import names_read
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
+from thalweg.ir.names_read import names_read
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
 from thalweg.ir.secret import Secret
 from thalweg.ir.tuple_copies import IDENTITY, has_code, original
@@ -139,12 +139,16 @@ class _Digest:
             self._all([part for item in value.items() for part in item])
         elif isinstance(value, re.Pattern):
             self._all((value.pattern, value.flags))
-        elif isinstance(value, functools.partial):
+        elif isinstance(value, functools.partial | functools.partialmethod):
             self._all((value.func, value.args, value.keywords))
         elif isinstance(value, types.MethodType):
             self._all((value.__func__, value.__self__))
         elif isinstance(value, property):
             self._all((value.fget, value.fset))
+        elif isinstance(value, functools.singledispatchmethod):
+            self._all((value.dispatcher, value.func))
+        elif isinstance(value, functools.cached_property):
+            self.add(value.func)
         elif isinstance(value, staticmethod | classmethod):
             self.add(value.__func__)
         elif isinstance(value, types.FunctionType):
@@ -167,20 +171,29 @@ class _Digest:
         if _is_foreign(function.__code__.co_filename):
             # `__module__` of a generated method is that of its class, which differs if the program is run as __main__.
             self._word(function.__globals__.get("__name__"), function.__qualname__)
+            self._held(function)
             return
         self._word(code_fingerprint(function))
         self._all((function.__defaults__, function.__kwdefaults__))
+        self._held(function)
+        for name in names_read(function):
+            if name in function.__globals__:
+                self._word(name)
+                self.add(function.__globals__[name])
+                self._of_module(function.__globals__[name], _all_names(function.__code__))
+
+    def _held(self, function: types.FunctionType) -> None:
+        """What a function holds; that of an installed package may be a decorator's wrapper around the user's."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._word(name)
             try:
                 self.add(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self._word("empty")
-        for name in names_read(function):
-            if name in function.__globals__:
+        for name, value in vars(function).items():
+            if not name.startswith("__thalweg"):
                 self._word(name)
-                self.add(function.__globals__[name])
-                self._of_module(function.__globals__[name], _all_names(function.__code__))
+                self.add(value)
 
     def _of_module(self, module: object, names: list[str]) -> None:
         """What a function uses of a module of the user, as `helper.scaled`; byte code has only names of attributes."""

@@ -10,13 +10,9 @@ from __future__ import annotations
 import abc
 import builtins
 import copy
-import copyreg
-import dis
-import enum
 import functools
 import io
 import pickle
-import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -25,6 +21,8 @@ from typing import Any, TypeVar
 
 from thalweg.errors import GraphError, Where
 from thalweg.ir.logic import Logic
+from thalweg.ir.names_read import MODULE_NAMES, calls_globals, names_read
+from thalweg.ir.sent_code import Cached, is_checked, is_copied, is_imported, is_sent, with_cache
 from thalweg.ir.tuple_copies import (
     IDENTITY,
     has_code,
@@ -41,29 +39,28 @@ from thalweg.ir.user_tracebacks import is_foreign
 F = TypeVar("F")
 
 _MARK = "__thalweg_frozen__"  # in the globals of frozen functions
-_MODULE_NAMES = ("__name__", "__file__", "__package__")
-_NAME_OPERATIONS = {dis.opmap[name] for name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME")}
 _ATOMS = frozenset((int, float, complex, str, bytes, bool, types.NoneType, types.ModuleType, types.BuiltinFunctionType))
-_Cached: Any = type(functools.lru_cache(int))  # a function with functools.cache or lru_cache
-_WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, _Cached)
+_WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, Cached)
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
+_AT_CREATION = ("__module__", "__qualname__", "__doc__", "__slots__", "__orig_bases__")
+_FOR_SUBCLASSES = "__init_subclass__"
 _NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__slotnames__")
 
 HINT = "create files, connections and locks in `setup` of a tw.Operator, as self.resource, or inside the function"
 
-_app_modules = {"__main__"}
 _incomplete: weakref.WeakKeyDictionary[types.FunctionType, Freezer] = weakref.WeakKeyDictionary()
-
-
-def send_code_of(module: str) -> None:
-    """Note that an application was created in this module: its code is sent to workers, which cannot import it."""
-    _app_modules.add(module)
 
 
 def complete() -> None:
     """Add the values of names that were not assigned when their functions were frozen, as those of functions that are
     defined further down in the module."""
     for function, freezer in list(_incomplete.items()):
-        if freezer.fill(function):
+        try:
+            done = freezer.fill(function)
+        except GraphError:  # reported once, by the application of the function, and not by each that follows
+            del _incomplete[function]
+            raise
+        if done:
             del _incomplete[function]
 
 
@@ -99,6 +96,7 @@ class Freezer:
         self.where, self.operator, self.copies = where, operator, copies
         self._made: dict[int, tuple[Any, Any]] = {}  # by the identity of the original, which is kept alive
         self._globals: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._copied_classes: set[str] = set()
         self._unassigned: dict[types.FunctionType, tuple[types.FunctionType, list[str]]] = {}
 
     def freeze(self, code: F) -> F:
@@ -126,6 +124,11 @@ class Freezer:
             made.config = self.freeze(logic.config)
         return made
 
+    def copied(self, data: F, title: str) -> F:
+        """Data of an operator, such as a table."""
+        (made,) = self._values([data], lambda index: f"{title} cannot be sent to a worker")
+        return made  # type: ignore[no-any-return]
+
     def fill(self, made: types.FunctionType) -> bool:
         """Look up unassigned names again; returns whether all are assigned now."""
         original, names = self._unassigned[made]
@@ -144,39 +147,52 @@ class Freezer:
             return found
         if _MARK in function.__globals__ or is_imported(function):
             return function
-        foreign = not _is_sent(function) and is_foreign(function.__code__.co_filename)
+        foreign = not is_sent(function) and is_foreign(function.__code__.co_filename)
+        if not foreign and calls_globals(function):
+            raise self._calls_globals(function)
         names = [] if foreign else names_read(function)
-        if not (names or function.__closure__ or function.__defaults__ or function.__kwdefaults__):
+        held = (function.__closure__, function.__defaults__, function.__kwdefaults__, function.__dict__)
+        if not (names or any(held)):
             return function
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         around = function.__globals__ if foreign else self._copy_of_globals(function.__globals__)
         made = types.FunctionType(function.__code__, around, function.__name__, None, cells)
         made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
-        made.__annotations__, made.__dict__ = function.__annotations__, dict(function.__dict__)
+        made.__annotations__ = function.__annotations__
         self._made[id(function)] = function, made
         self._assign(function, around, names)
         self._fill_cells(function, cells)
         self._copy_defaults(function, made)
-        wrapped = made.__dict__.get("__wrapped__")
-        if isinstance(wrapped, types.FunctionType):
-            made.__dict__["__wrapped__"] = self._function(wrapped)
+        own = list(function.__dict__)
+        what = _capturing(function, [f"its attribute {name}" for name in own])
+        made.__dict__.update(zip(own, self._values(list(function.__dict__.values()), what), strict=True))
         missing = [name for name in names if name not in around]
         if missing or any(map(_is_empty, cells)):
             self._unassigned[made] = function, missing
             _incomplete[made] = self
         return made
 
+    def _calls_globals(self, function: types.FunctionType) -> GraphError:
+        return GraphError(
+            f"{function.__qualname__} calls globals()",
+            operator=self.operator,
+            where=self.where,
+            expected="code that has the names of the variables that it reads, because their values are captured",
+            found="globals()",
+            hint="write the name of the variable, or put the values into a dict and look them up there",
+        )
+
     def _cached(self, cached: Any) -> Any:
         if is_imported(cached):
             return cached
         if id(cached) not in self._made:
-            made = _with_cache(self.freeze(cached.__wrapped__), cached.cache_parameters())
+            made = with_cache(self.freeze(cached.__wrapped__), cached.cache_parameters())
             self._made[id(cached)] = cached, made
         return self._made[id(cached)][1]
 
     def _copy_of_globals(self, found: dict[str, Any]) -> dict[str, Any]:
         if id(found) not in self._globals:
-            kept = {name: found[name] for name in _MODULE_NAMES if name in found}
+            kept = {name: found[name] for name in MODULE_NAMES if name in found}
             self._globals[id(found)] = found, {"__builtins__": builtins, _MARK: True} | kept
         return self._globals[id(found)][1]
 
@@ -184,7 +200,13 @@ class Freezer:
         new = [name for name in names if name not in around and name in function.__globals__]
         around.update(dict.fromkeys(new))  # a function that is frozen for one of these values may read them, too
         values = [function.__globals__[name] for name in new]
-        around.update(zip(new, self._values(values, _capturing(function, new)), strict=True))
+        try:
+            copies = self._values(values, _capturing(function, new))
+        except GraphError:
+            for name in new:
+                del around[name]
+            raise
+        around.update(zip(new, copies, strict=True))
 
     def _fill_cells(self, function: types.FunctionType, cells: tuple[types.CellType, ...]) -> None:
         outer = zip(function.__code__.co_freevars, function.__closure__ or (), cells, strict=True)
@@ -210,25 +232,35 @@ class Freezer:
         if id(cls) in self._made:
             found: type = self._made[id(cls)][1]
             return found
-        if not _is_copied(cls):
+        if not is_copied(cls):
+            if is_checked(cls):
+                self._made[id(cls)] = cls, cls
+                self._members(cls, set(_NOT_COPIED))
             return cls
-        if is_tuple_type(cls):
-            return self._tuple_class(cls)
-        late = {n: v for n, v in vars(cls).items() if isinstance(v, (types.FunctionType, *_WRAPPERS))}
-        left_out = {*late, *_NOT_COPIED, *_slots(cls)}
-        first = {n: v for n, v in vars(cls).items() if n not in left_out}
+        if is_tuple_type(cls) and not has_code(cls):
+            return cls
         bases = tuple(map(self._class, cls.__bases__))
+        if id(cls) in self._made:  # an attribute of a base refers to it
+            return self._class(cls)
+        return self._tuple_class(cls, bases) if is_tuple_type(cls) else self._other_class(cls, bases)
+
+    def _other_class(self, cls: type, bases: tuple[type, ...]) -> type:
+        """Made without its attributes: they may refer to it, and `__set_name__` has already been called."""
+        start = {n: vars(cls)[n] for n in _AT_CREATION if n in vars(cls)}
+        self._copied_classes.add(cls.__name__)
         try:
-            made: type = type(cls)(cls.__name__, bases, first)
-        except TypeError:  # it is created with options, which are not known here
-            return cls
-        self._made[id(cls)] = cls, made  # before its methods, which may refer to it
-        copied = self._members(cls, first | late)
-        for name in copied:
-            if name in late or copied[name] is not first[name]:
-                setattr(made, name, copied[name])
-        if isinstance(made, abc.ABCMeta):
-            abc.update_abstractmethods(made)  # type: ignore[arg-type]
+            made: type = type(cls)(cls.__name__, bases, start)
+        except Exception as error:  # of `__init_subclass__` of a base that is not copied
+            raise GraphError(
+                f"{cls.__qualname__} cannot be sent to a worker",
+                operator=self.operator,
+                where=self.where,
+                expected="a class that can be made again from its name and its bases",
+                found=f"{type(error).__name__}: {error}",
+                hint="define the class in a helper module, which workers import",
+            ) from error
+        self._made[id(cls)] = cls, made
+        self._set_members(cls, made, {*start, *_NOT_COPIED, *_slots(cls)})
         return made
 
     def tuple_type(self, tuple_type: TupleType) -> TupleType:
@@ -236,32 +268,37 @@ class Freezer:
         found = with_classes(tuple_type, lambda cls: self._class(original(cls)))
         return tuple_type if list(found.classes()) == list(tuple_type.classes()) else found
 
-    def _tuple_class(self, cls: type) -> type:
-        if not has_code(cls):
-            return cls
+    def _tuple_class(self, cls: type, bases: tuple[type, ...]) -> type:
         start = {n: vars(cls)[n] for n in ("__module__", "__qualname__", "__doc__", "__slots__") if n in vars(cls)}
-        made = metaclass_of_copies(cls)(cls.__name__, tuple(map(self._class, cls.__bases__)), start)
+        made = metaclass_of_copies(cls)(cls.__name__, bases, start)
         self._made[id(cls)] = cls, made
         note_copy(cls, made)
         inner: TupleType = vars(cls)["tuple_type"]
         made.tuple_type = replace(with_classes(replace(inner, python=None), self._class), python=made)  # type: ignore[attr-defined]
-        left_out = {*start, *_NOT_COPIED, *_slots(cls), IDENTITY, "tuple_type"}
-        rest = {n: v for n, v in vars(cls).items() if n not in left_out}
-        for name, value in self._members(cls, rest).items():
+        self._set_members(cls, made, {*start, *_NOT_COPIED, *_slots(cls), IDENTITY, "tuple_type"})
+        return made
+
+    def _set_members(self, cls: type, made: type, left_out: set[str]) -> None:
+        for name, value in self._members(cls, left_out).items():
             setattr(made, name, value)
         if isinstance(made, abc.ABCMeta):
             abc.update_abstractmethods(made)  # type: ignore[arg-type]
-        return made
+            registered = [reference() for reference in abc._get_dump(cls)[0]]  # type: ignore[attr-defined]
+            for other in (cls for cls in registered if cls is not None):
+                made.register(self._class(other))
 
-    def _members(self, cls: type, found: dict[str, Any]) -> dict[str, Any]:
+    def _members(self, cls: type, left_out: set[str]) -> dict[str, Any]:
         """The attributes of a class, with values copied and code frozen."""
+        found = {n: v for n, v in vars(cls).items() if n not in left_out}
         code = {n: v for n, v in found.items() if isinstance(v, (types.FunctionType, *_WRAPPERS))}
-        data = [n for n in found if n not in code and not n.startswith("__") and not hasattr(found[n], "__get__")]
+        data = [n for n in found if n not in code and not _is_of_python(n, found[n])]
         values = self._values(
             [found[n] for n in data],
             lambda index: f"{cls.__qualname__} has the attribute {data[index]}, which cannot be sent to a worker",
         )
         frozen = {name: self._attribute(value) for name, value in code.items()}
+        if _FOR_SUBCLASSES in frozen:
+            frozen[_FOR_SUBCLASSES] = _of_new_classes(frozen[_FOR_SUBCLASSES], self._copied_classes)
         return found | dict(zip(data, values, strict=True)) | frozen
 
     def _attribute(self, value: Any) -> Any:
@@ -273,7 +310,7 @@ class Freezer:
             case property():
                 get, put, delete = (self._attribute(f) for f in (value.fget, value.fset, value.fdel))
                 return property(get, put, delete, value.__doc__)
-            case _Cached():
+            case Cached():
                 return self._cached(value)
             case None:
                 return None
@@ -320,9 +357,9 @@ class Freezer:
                 return self._function(value)
             case type():
                 return self._class(value)
-            case types.ModuleType():
+            case types.ModuleType() | types.CodeType():
                 return value
-            case _Cached():
+            case Cached():
                 return self._cached(value)
         return self._made[id(value)][1] if self.has_made(value) else NotImplemented
 
@@ -390,32 +427,6 @@ class _Loader(pickle.Unpickler):
         return self._held.__getitem__ if is_held else super().find_class(module, name)
 
 
-def _with_cache(function: Any, parameters: dict[str, Any]) -> Any:
-    return functools.lru_cache(**parameters)(function)
-
-
-def _reduce_cached(cached: Any) -> Any:
-    """Python pickles them by name only. Those that workers cannot import are sent with their code."""
-    return (
-        cached.__qualname__ if is_imported(cached) else (_with_cache, (cached.__wrapped__, cached.cache_parameters()))
-    )
-
-
-def _with_name(function: Any, name: str | None) -> functools.cached_property[Any]:
-    made = functools.cached_property(function)
-    made.attrname = name
-    return made
-
-
-def _reduce_property(found: functools.cached_property[Any]) -> Any:
-    """Without its lock, which Python gives it before 3.12."""
-    return _with_name, (found.func, found.attrname)
-
-
-copyreg.pickle(_Cached, _reduce_cached)
-copyreg.pickle(functools.cached_property, _reduce_property)
-
-
 def _is_empty(cell: types.CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
@@ -424,50 +435,22 @@ def _is_empty(cell: types.CellType) -> bool:
     return False
 
 
-def _is_sent(code: Any) -> bool:
-    """Whether its module's code is sent to workers."""
-    return code.__module__ in _app_modules
+def _of_new_classes(method: Any, copied: set[str]) -> Any:
+    """`__init_subclass__` of a copied class: it was called for its subclasses, and is not called for their copies, here
+    or in workers. `copied`: their names."""
+
+    def init_subclass(cls: type, /, **options: Any) -> None:
+        if cls.__name__ not in copied:
+            method.__get__(None, cls)(**options)
+
+    return classmethod(init_subclass)
 
 
-def is_imported(code: Any) -> bool:
-    """Whether workers import it by its name. The others, such as lambdas, are sent with their code."""
-    return not _is_sent(code) and is_found(code)
-
-
-def is_found(code: Any) -> bool:
-    """Whether this process finds a function or class by its name."""
-    found: Any = sys.modules.get(code.__module__)
-    for part in code.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is code
-
-
-def _is_copied(cls: type) -> bool:
-    """Not copied: members of enums and exceptions, which other code compares by their class."""
-    if not _is_sent(cls) and (is_imported(cls) or _is_foreign_class(cls)):
-        return False
-    return not issubclass(cls, (enum.Enum, BaseException)) and type(cls) in (type, abc.ABCMeta)
-
-
-def _is_foreign_class(cls: type) -> bool:
-    return is_foreign(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+def _is_of_python(name: str, value: object) -> bool:
+    """Whether an attribute of a class was made by Python, and is neither data nor code of the user."""
+    return (name.startswith("__") and name.endswith("__")) or isinstance(value, _DESCRIPTORS)
 
 
 def _slots(cls: type) -> tuple[str, ...]:
     slots = vars(cls).get("__slots__", ())
     return (slots,) if isinstance(slots, str) else tuple(slots)
-
-
-def names_read(function: types.FunctionType) -> list[str]:
-    """The globals that a function and the functions inside it read or assign, except built-in names."""
-    around = function.__globals__
-    return [n for n in _names_in(function.__code__) if n in around or not hasattr(builtins, n)]
-
-
-@functools.lru_cache(maxsize=10_000)
-def _names_in(code: types.CodeType) -> tuple[str, ...]:
-    found: list[str] = []
-    if not _NAME_OPERATIONS.isdisjoint(code.co_code[::2]):
-        found += [i.argval for i in dis.get_instructions(code) if i.opcode in _NAME_OPERATIONS]
-    found += [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _names_in(part)]
-    return tuple(name for name in dict.fromkeys(found) if name not in _MODULE_NAMES)

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from thalweg.errors import GraphError, Where
-from thalweg.ir.frozen_code import is_found, is_imported
 from thalweg.ir.logic import Logic
 from thalweg.ir.secret import is_secret
+from thalweg.ir.sent_code import is_found, is_imported
 from thalweg.ir.types import TupleType
 
 CLASS = "class"

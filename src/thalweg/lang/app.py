@@ -11,10 +11,11 @@ from thalweg.errors import GraphError, described, shown
 from thalweg.ir import operators as ops
 from thalweg.ir.arguments import checked
 from thalweg.ir.endpoints import Decoding, SourceEndpoint
-from thalweg.ir.frozen_code import complete, send_code_of
+from thalweg.ir.frozen_code import complete
 from thalweg.ir.graph import LogicalGraph, beside
 from thalweg.ir.hints import Hint
 from thalweg.ir.operators import BAD_RECORD, Operator, StreamRef
+from thalweg.ir.sent_code import send_code_of
 from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.lang import derived_operators as library

@@ -240,8 +240,9 @@ def lookup(
         except (TypeError, ValueError, OverflowError) as error:
             raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=shown(row)) from None
         rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
-    logic = Lookup()
-    logic.config = LookupConfig(key, rows, stream.tuple_type.names, missing)
+    logic, freezer = Lookup(), site.freezer
+    held = freezer.copied(rows, "the table"), stream.tuple_type.names, freezer.copied(missing, "missing")
+    logic.config = LookupConfig(key, *held)
     return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
 
 

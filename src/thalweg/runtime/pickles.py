@@ -14,8 +14,8 @@ from types import FunctionType
 from typing import Any
 
 from thalweg.errors import CheckpointError
-from thalweg.ir.frozen_code import is_found
 from thalweg.ir.logic import Logic
+from thalweg.ir.sent_code import is_found
 from thalweg.ir.state_pickles import CLASS, type_name
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.ir.user_tuples import row_maker
