@@ -39,8 +39,9 @@ def parse_text(source: str | bytes, format: str, tuple_type: TupleType | None) -
     convert = pyarrow.csv.ConvertOptions(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )
-    file = source if isinstance(source, str) else pa.BufferReader(source)
-    table = pyarrow.csv.read_csv(file, convert_options=convert)
+    # Not by path: Arrow would decompress a file that is called .gz, and rows and lines are those of the file as it is.
+    with pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source) as file:
+        table = pyarrow.csv.read_csv(file, convert_options=convert)
     try:
         table.schema.names  # noqa: B018 (decodes them)
     except UnicodeDecodeError as error:
