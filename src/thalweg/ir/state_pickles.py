@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, summary
 from thalweg.ir.frozen_code import is_found, is_imported
 from thalweg.ir.logic import Logic
 from thalweg.ir.secret import is_secret
@@ -69,6 +69,6 @@ def check_initial_state(logic: Logic, operator: str, where: Where) -> None:
             f"the state of {operator} cannot be stored: {name} cannot be pickled",
             operator=operator,
             where=where,
-            found=f"{type(error).__name__}: {error}",
+            found=summary(error),
             hint=HINT,
         ) from error
