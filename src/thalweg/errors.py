@@ -70,6 +70,11 @@ def redacted(text: str) -> str:
     return text
 
 
+def indented(text: str) -> str:
+    """A text of several lines as a part of a paragraph."""
+    return text.replace("\n", "\n    ")
+
+
 class ThalwegError(Exception):
     """Base of all errors that Thalweg raises on purpose."""
 
@@ -101,9 +106,11 @@ class ThalwegError(Exception):
         place = ", ".join(
             part for part in (f"operator {self.operator}" if self.operator else "", str(self.where or "")) if part
         )
-        lines = [f"{self.message}" + (f"  ({place})" if place else "")]
+        lines = [indented(self.message) + (f"  ({place})" if place else "")]
         lines += [
-            f"  {label}: {text}" for label in ("at", "expected", "found", "hint") if (text := getattr(self, label))
+            f"  {label}: {indented(text)}"
+            for label in ("at", "expected", "found", "hint")
+            if (text := getattr(self, label))
         ]
         return relative_paths("\n".join(lines))
 
@@ -261,7 +268,11 @@ def kept_warnings() -> Iterator[list[str]]:
 
 def summary(error: BaseException) -> str:
     """The class of an exception and its text, if it has one, without secrets."""
-    return redacted(f"{type(error).__name__}: {error}".removesuffix(": "))
+    try:
+        text = str(error)
+    except Exception:  # the user's own `__str__` may raise anything
+        text = "(its text cannot be shown)"
+    return redacted(f"{type(error).__name__}: {text}".removesuffix(": "))
 
 
 def described(value: object) -> str:

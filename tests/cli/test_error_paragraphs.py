@@ -52,6 +52,8 @@ APPS = {
     "close": operator(method("close(self, made)", "raise ValueError('no end')")),
     "exit in setup": operator(method("setup(self)", "raise SystemExit(3)")),
     "exit": 'def leave(t):\n    raise SystemExit\n\nrows.map(leave, Row, name="broken").sink(tw.none())',
+    "no text": "class Mute(Exception):\n    def __str__(self):\n        raise self\n\ndef fail(t):\n    raise Mute\n\n"
+    'rows.map(fail, Row, name="broken").sink(tw.none())',
     "memory": 'rows.map(lambda t: Row(t.k, len(bytearray(1 << 60))), Row, name="broken").sink(tw.none())',
     "memory in a batch": "def huge(table):\n    np.zeros(1 << 58)\n"
     'rows.map_batches(huge, Row, name="broken").sink(tw.none())',
@@ -67,6 +69,7 @@ EXPECTED = {
     "close": ("resource error", "`close` of broken failed: ValueError: no end"),
     "exit in setup": ("resource error", "`setup` of broken failed: SystemExit: 3"),
     "exit": ("tuple error", "SystemExit"),
+    "no text": ("tuple error", "Mute: (its text cannot be shown)"),
     "memory": ("tuple error", "MemoryError"),
     "memory in a batch": ("tuple error", "MemoryError"),
 }
@@ -131,6 +134,26 @@ def test_ctrl_c_while_the_application_is_loaded(tmp_path: Path, text: str, line:
     assert (done.returncode, done.stderr) == (130, "")
     document = json.loads(done.stdout)
     assert (document["error"], document["where"]) == ("interrupted", f"{tmp_path}/app.py:{line}")
+
+
+def test_a_text_of_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        BEGIN
+        + """
+def fail(t):
+    raise ValueError("one\\ntwo")
+
+rows.filter(fail, name="broken").sink(tw.none())
+"""
+    )
+    shown = thalweg("run", "app.py", "--engine", "local", cwd=tmp_path)
+    line = len(BEGIN.splitlines())
+    assert shown.stderr.splitlines() == [
+        "tuple error: ValueError: one",
+        f"    two  (operator broken, app.py:{line + 5})",
+        f"  at: app.py:{line + 3}, in fail",
+        "  found: Row(k='0', n=0)",
+    ]
 
 
 def test_a_module_that_exits(tmp_path: Path) -> None:

@@ -159,6 +159,12 @@ def test_a_header_without_the_end_of_its_line(tmp_path: Path, start: bytes, on_e
     assert (result.tuples("kept"), result.left_out) == ([ROW], {})
 
 
+def test_the_text_of_a_first_line_has_no_byte_order_mark(tmp_path: Path) -> None:
+    for data in (b"nonsense", b'{"i": 1}'):
+        ((_, text, row),) = letters(read(tmp_path / str(len(data)), "a.jsonl", b"\xef\xbb\xbf" + data + b"\n"))
+        assert (text.encode(), row) == (data, 0)
+
+
 def test_a_header_that_is_not_text(tmp_path: Path) -> None:
     """Also if the file has no rows."""
     for number, rows in enumerate((b"", b"\n", b"\n1,2,3,4", b"\n1,2,3,4\n5,6,7,8\n")):

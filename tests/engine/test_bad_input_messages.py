@@ -3,6 +3,7 @@ found, for every format and kind of fault, wherever the row is."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -18,7 +19,7 @@ import thalweg as tw
 from tests.bad_files import Reading, csv_line, json_line
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.local.run import run_local
-from thalweg.errors import InputError
+from thalweg.errors import InputError, ThalwegWarning
 from thalweg.optimize.passes import make_plan
 
 ROW = (7, 0.5, "a", True)
@@ -56,6 +57,8 @@ def failure(
     with pytest.raises(InputError) as caught:
         run_local(plan, RunOptions(max_tuples_per_epoch=epoch), lambda report: None)
     assert caught.value.operator == "good"
+    assert caught.value.where is not None
+    assert caught.value.where.file == __file__
     return caught.value
 
 
@@ -391,3 +394,18 @@ def test_nulls_of_attributes_that_nothing_reads(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         run_local(make_plan(app.graph()), RunOptions(), lambda report: None)
     assert told(caught.value) == (MISFIT, "int", "'x' in row 1, line 2")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl"])
+def test_a_compressed_file(name: str, tmp_path: Path) -> None:
+    """Arrow would decompress a file called .gz, and its rows and lines would not be those of the file."""
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(b"i\n1\n2\n"))
+    format = "csv" if ".csv" in name else "jsonl"
+    error = failure(file, format, One)
+    assert told(error) == (f"this file cannot be read as {format}", "text", "data compressed with gzip")
+    assert error.hint == "decompress the file first"
+    app = tw.App("bad")
+    app.source(tw.files(file, format=format, on_error="skip"), One, name="good").sink(tw.collect())
+    with pytest.warns(ThalwegWarning, match="of . rows are not valid"):
+        assert tw.run(app, engine="local").tuples() == []

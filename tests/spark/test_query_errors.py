@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 
 import thalweg as tw
+from thalweg.engine.spark import process_deaths
 from thalweg.engine.spark.process_deaths import query_error
 from thalweg.engine.spark.worker_notes import NoteFolder
+from thalweg.errors import EngineError
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +31,15 @@ org.apache.spark.api.python.PythonException: Traceback (most recent call last):
 KeyboardInterrupt
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1)
 """
+
+
+def test_an_error_of_a_jvm_that_is_about_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It closes its context first, so that calls fail although the process is still there."""
+    ending = subprocess.Popen(["sh", "-c", "sleep 1; exit 143"])
+    monkeypatch.setattr(process_deaths, "_jvm", lambda: ending)
+    with pytest.raises(EngineError, match="Spark's JVM died") as caught, process_deaths.report_jvm_death():
+        raise Py4JError("the context was shut down")
+    assert caught.value.found == "exit code 143"
 
 
 @pytest.mark.parametrize(

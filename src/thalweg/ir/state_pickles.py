@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, summary
 from thalweg.ir.logic import Logic
 from thalweg.ir.secret import is_secret
 from thalweg.ir.sent_code import is_found, is_imported
@@ -71,6 +71,6 @@ def check_initial_state(logic: Logic, operator: str, where: Where) -> None:
                 operator=operator,
                 where=where,
                 expected="values that can be pickled",
-                found=f"{type(error).__name__}: {error}",
+                found=summary(error),
                 hint=HINT,
             ) from error

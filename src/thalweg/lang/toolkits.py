@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from thalweg.errors import GraphError, did_you_mean
+from thalweg.errors import GraphError, did_you_mean, summary
 from thalweg.ir.user_calls import call_place, user_frame
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Toolkit:
                 raise
             except BaseException as error:  # anything that the module raises when it is imported
                 raise ToolkitError(
-                    f"the toolkit {self.name} cannot be loaded: {type(error).__name__}: {error}",
+                    f"the toolkit {self.name} cannot be loaded: {summary(error)}",
                     where=call_place(user_frame()),
                     found=f"{self.module} of {self.package} {self.version}",
                     hint=f"thalweg doctor shows all toolkits; pip install --upgrade {self.package}",

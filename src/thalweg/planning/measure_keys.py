@@ -22,6 +22,7 @@ from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.engine.local.serial import LocalEngine
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError, warn
+from thalweg.ir.error_places import with_places
 from thalweg.ir.expr import Attr, Record
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Function, Map, Operator, Pace, Sink, StreamRef
@@ -43,7 +44,7 @@ Tap = tuple[str, StreamRef, tuple[str, ...]]  # an operator, a stream that feeds
 def measure_keys(graph: LogicalGraph, buckets: int, tuples: int = SAMPLE_TUPLES) -> Loads:
     """The loads of a sample of at most `tuples` tuples of the sources."""
     check_safety(graph)
-    with tempfile.TemporaryDirectory(prefix="thalweg-sample-") as folder:
+    with with_places(graph), tempfile.TemporaryDirectory(prefix="thalweg-sample-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
         log = sample_log(graph, tuples, min(tuples, _PER_EPOCH), Path(folder))
         return measure_log(graph, log, buckets)

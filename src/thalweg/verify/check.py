@@ -16,6 +16,7 @@ from thalweg.engine.inputs.feeders import spool_items
 from thalweg.engine.inputs.sample_log import sample_log
 from thalweg.engine.storage.log import Epoch
 from thalweg.errors import TupleError
+from thalweg.ir.error_places import with_places
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.plan import Plan
 from thalweg.ir.text import print_plan
@@ -93,7 +94,7 @@ def check(
     """Check the declarations, then compare `plans` plans with the reference, over several cuts between epochs.
     `first`: the plan that is compared first."""
     check_safety(graph)
-    with tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
+    with with_places(graph), tempfile.TemporaryDirectory(prefix="thalweg-check-") as folder:
         spool_items(graph.sources, Path(folder), tuples)
         tried = chain([] if first is None else [first], sample_plans(graph, plans, seed))
         return _check(graph, Path(folder), tuples, islice(tried, plans), cut_invariant, progress)

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.analysis.apply_declarations import declared_of
 from thalweg.analysis.derive_facts import facts_of
-from thalweg.errors import Where
+from thalweg.errors import Where, summary
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.declarations import Declaration
 from thalweg.ir.facts import STATELESS, Facts
@@ -124,7 +124,7 @@ class DeclarationChecker(Reference):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._found(operator, call.row, STATELESS, f"first {_shown(wanted)}, then {type(error).__name__}: {error}")
+            self._found(operator, call.row, STATELESS, f"first {_shown(wanted)}, then {summary(error)}")
             return
         results = [(p, row) for p, row, _ in made if p not in (operator.mark_output, operator.dead_port)]
         found = [(p, _values(operator, p, row)) for p, row in results]

@@ -22,6 +22,7 @@ from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
 from thalweg.engine.storage.report import Lost, Tally
 from thalweg.errors import CheckpointError, PlanError, did_you_mean, warn
+from thalweg.ir.error_places import with_places
 from thalweg.ir.graph import LogicalGraph, beside
 from thalweg.ir.named_rows import NamedRow, row_class
 from thalweg.ir.plan import Plan
@@ -127,7 +128,7 @@ def opened(plan: Plan, options: RunOptions, engine: str, labels: tuple[int, ...]
     sink is touched: the engine returns `already_finished`."""
     if not options.follow:
         _check_ends(plan.graph)
-    with tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
+    with with_places(plan.graph), tempfile.TemporaryDirectory(prefix="thalweg-") as temporary:
         checkpoint = Checkpoint(options.checkpoint or Path(temporary) / "checkpoint")
         try:
             manifest = checkpoint.open(make_manifest(plan, engine, labels))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from thalweg.errors import InputError, TupleError
+from thalweg.errors import InputError, TupleError, shown, summary
 from thalweg.ir.endpoints import FeederTarget
 from thalweg.ir.operators import Source
 from thalweg.ir.user_tracebacks import raised_in
@@ -24,7 +24,7 @@ def feed_items(source: Source, items: Any, out: FeederTarget, limit: int | None 
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an item may be any object, and accessing it may raise anything
-            raise _failure(source, error, f"item {count - 1}: {item!r}") from error
+            raise _failure(source, error, f"item {count - 1}: {shown(item)}") from error
         out.add(values)
     if count < before:
         raise InputError(
@@ -51,5 +51,4 @@ def _items(source: Source, items: Any) -> Iterator[Any]:
 
 
 def _failure(source: Source, error: BaseException, found: str) -> TupleError:
-    text = f"{type(error).__name__}: {error}"
-    return TupleError(text, operator=source.name, where=source.where, at=raised_in(error), found=found)
+    return TupleError(summary(error), operator=source.name, where=source.where, at=raised_in(error), found=found)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from thalweg.engine.inputs.spool import End, Spool
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.log import InputLog
-from thalweg.errors import EngineError, InternalError, StorageError, ThalwegError
+from thalweg.errors import EngineError, InternalError, StorageError, ThalwegError, summary
 from thalweg.ir.endpoints import FedByDriver
 from thalweg.ir.operators import Source
 
@@ -132,7 +132,7 @@ def feed(source: Source, out: SpoolWriter, *, follow: bool) -> None:
     except ThalwegError as error:
         _end(out, error)
     except BaseException as error:  # a bug in Thalweg must not leave the run waiting forever
-        _end(out, InternalError(f"{type(error).__name__}: {error}", operator=source.name, where=source.where))
+        _end(out, InternalError(summary(error), operator=source.name, where=source.where))
     else:
         _end(out, None)
 

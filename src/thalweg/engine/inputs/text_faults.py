@@ -19,15 +19,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
+from thalweg.engine.inputs.text_lines import BOM
 from thalweg.engine.inputs.text_tables import parse_text
 from thalweg.engine.storage.json_lines import TO_TEXT, decode_line, from_json, from_text, load_json
 from thalweg.errors import InputError
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit
 
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh91AY&SY": "bzip2",
+    b"(\xb5/\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+}
 _SHOWN = 60  # characters of a text in a message
 _ROW_OF_ARROW = re.compile(r"^JSON parse error: |\.? in row \d+$")  # counted from the start of a block
-_BOM = b"\xef\xbb\xbf"
 # Texts that Arrow's CSV reader certainly accepts; it decides about all others itself.
 ACCEPTED = {
     INT: re.compile(r"-?[0-9]{1,18}"),
@@ -45,7 +51,7 @@ class Fault:
     found: str
     hint: str | None = None
     row: int = 0  # counted from 0, without empty lines
-    line: int = 0  # counted from 1
+    line: int = 0  # counted from 1; 0: the file as a whole
 
     def __str__(self) -> str:
         """The reason, as dead letters have it."""
@@ -67,7 +73,7 @@ def file_error(
         f"{what}: {path}",
         operator=operator,
         expected=fault.expected,
-        found=f"{fault.found} in row {fault.row}, line {fault.line}",
+        found=f"{fault.found} in row {fault.row}, line {fault.line}" if fault.line else fault.found,
         hint=fault.hint or SKIPPING,
     )
 
@@ -79,6 +85,8 @@ SKIPPING = 'tw.files(…, on_error="skip") skips such rows, "dead_letter" sends 
 def text_fault(path: str, format: str, tuple_type: TupleType, live: Container[str]) -> Fault | None:
     """The first row of a text file that does not fit. Nulls matter only in live attributes. None: it is not known."""
     data = Path(path).read_bytes()
+    if (how := next((name for start, name in _COMPRESSED.items() if data.startswith(start)), None)) is not None:
+        return Fault(None, "text", f"data compressed with {how}", "decompress the file first")
     if format == "csv":
         return next(csv_faults(data, tuple_type, live), None)
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
@@ -166,7 +174,7 @@ def count_csv_rows(data: bytes) -> int:
 def _records(data: bytes) -> Iterator[tuple[int, int, list[str]]]:
     """First and last line, and the fields of each record: a quoted field may have line breaks. It ends where Python
     cannot read on; the error is then that of Arrow."""
-    text = data.removeprefix(_BOM).decode(errors="surrogateescape")
+    text = data.removeprefix(BOM).decode(errors="surrogateescape")
     records = csv.reader(io.StringIO(text, newline=""))
     end = 0
     limit = csv.field_size_limit(sys.maxsize)

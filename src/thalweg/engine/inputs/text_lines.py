@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from thalweg.runtime.columns import Array
 
+BOM = b"\xef\xbb\xbf"
 _SPACES = np.zeros(256, np.bool_)
 _SPACES[list(b" \t\n\r\x0b\x0c")] = True
 
@@ -29,7 +30,7 @@ class TextLines:
         return [line.rstrip(b"\r\n") for line in self.texts.take(pa.array(rows, pa.int64())).to_pylist()]
 
     def shown(self, rows: Sequence[int]) -> list[str]:
-        return [line.decode(errors="replace") for line in self.bare(rows)]
+        return [line.removeprefix(BOM).decode(errors="replace") for line in self.bare(rows)]
 
     def place(self, row: int) -> str:
         return f"line {self.numbers[row]}: "

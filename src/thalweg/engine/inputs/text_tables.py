@@ -35,8 +35,9 @@ def parse_text(source: str | bytes, format: str, tuple_type: TupleType | None) -
             if kind is STR:
                 table.column(name).validate(full=True)  # Arrow's reader of JSON takes any bytes as text
         return table
-    file = source if isinstance(source, str) else pa.BufferReader(source)
-    table = pyarrow.csv.read_csv(file, convert_options=csv_nulls(column_types=types))
+    # Not by path: Arrow would decompress a file that is called .gz, and rows and lines are those of the file as it is.
+    with pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source) as file:
+        table = pyarrow.csv.read_csv(file, convert_options=csv_nulls(column_types=types))
     try:
         table.schema.names  # noqa: B018 (decodes them)
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from typing import Any
 from thalweg.engine.core.user_modules import pickled
 from thalweg.engine.local.messages import Load, Message
 from thalweg.engine.storage.error_documents import from_document, to_document
-from thalweg.errors import EngineError, ThalwegError
+from thalweg.errors import EngineError, ThalwegError, summary
 from thalweg.runtime.frame import Frame, decode, encode
 
 
@@ -32,8 +32,8 @@ def _pickled(error: BaseException) -> bytes:
         if isinstance(pickle.loads(data), BaseException):
             return data
     except Exception as problem:  # a user-defined class may raise anything when it is pickled
-        return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", f"{type(problem).__name__}: {problem}"))
-    return pickle.dumps(EngineText(f"{type(error).__name__}: {error}", "its copy is not an exception"))
+        return pickle.dumps(EngineText(summary(error), f"{type(problem).__name__}: {problem}"))
+    return pickle.dumps(EngineText(summary(error), "its copy is not an exception"))
 
 
 class EngineText(Exception):

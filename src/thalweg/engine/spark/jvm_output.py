@@ -7,11 +7,19 @@ takes this path too. A thread forwards it line by line and drops the lines that 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _TRACEBACK = b"Traceback (most recent call last):"
+_STACK_TRACE = b'Exception in thread "'
+_IN_STACK_TRACE = (b"\tat ", b"\t... ", b"\tSuppressed: ", b"Caused by: ")
+# What a thread of the JVM reports when a Python worker ends before it: not the reason why the worker ended.
+_CLOSED = re.compile(
+    rb"java\.io\.(EOFException|IOException: (Broken pipe|Connection reset|Stream closed|Socket closed))"
+    rb"|java\.net\.SocketException|java\.nio\.channels\.\w*Close\w*Exception"
+)
 _CHATTER = (
     b"WARNING: Using incubator modules",
     b"Setting default log level to",
@@ -43,7 +51,13 @@ def quiet() -> Iterator[None]:
 def _pass_on(reading: int, stderr: int) -> None:
     with open(reading, "rb") as lines:
         traceback: list[bytes] = []
+        in_closed = False  # the stack trace of a thread whose connection was closed
         for line in lines:
+            in_closed = (in_closed and line.startswith(_IN_STACK_TRACE)) or (
+                line.startswith(_STACK_TRACE) and _CLOSED.search(line) is not None
+            )
+            if in_closed:
+                continue
             if traceback and line.startswith((b"  ", _TRACEBACK)):  # two workers may write at the same time
                 traceback.append(line)
                 continue

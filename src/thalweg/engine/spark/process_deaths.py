@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -23,6 +23,7 @@ from thalweg.errors import EngineError, ThalwegError, Where
 from thalweg.ir.graph import LogicalGraph
 
 _NAMED = re.compile(r"(?:Caused by: )?[\w.$]*(?:Error|Exception|Interrupt|Exit)(?::|$)")
+_ENDING_S = 10  # on a busy machine
 _AGAIN = "with --checkpoint no data is lost: run the same command to resume"
 
 
@@ -35,7 +36,7 @@ def report_jvm_death() -> Iterator[None]:
         raise
     except Exception as error:
         process = _jvm()
-        lost = isinstance(error, Py4JNetworkError | ConnectionError)
+        lost = isinstance(error, Py4JError | ConnectionError)  # a JVM that ends still answers, with errors
         if process is None or not (_ends(process) if lost else process.poll() is not None):
             raise
         raise EngineError(
@@ -88,7 +89,7 @@ def _jvm() -> subprocess.Popen[bytes] | None:
 def _ends(process: subprocess.Popen[bytes]) -> bool:
     """Whether the JVM ends: its connections close before the process exits."""
     with suppress(subprocess.TimeoutExpired):
-        process.wait(5)
+        process.wait(_ENDING_S)
     return process.poll() is not None
 
 
