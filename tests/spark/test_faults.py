@@ -72,7 +72,7 @@ def test_a_tuple_that_kills_its_worker(tmp_path: Path, expected: dict[str, bytes
     assert small.output() == expected
 
 
-LIMIT = {"idleTimeoutSeconds": "3", "killOnIdleTimeout": "true"}
+LIMIT = {"idleTimeoutSeconds": "10", "killOnIdleTimeout": "true"}
 
 
 def test_processes_of_sparks_that_die(tmp_path: Path, expected: dict[str, bytes]) -> None:
