@@ -13,6 +13,7 @@ import pytest
 
 from tests.small import HOLDING, Small, undisturbed
 from tests.waiting import PATIENCE_S, wait_for
+from thalweg.cli.signals import SIGNALS
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.local.run import run_local
@@ -27,6 +28,12 @@ def small(tmp_path: Path) -> Small:
     return Small.make(tmp_path / "small")
 
 
+def heed_signals() -> None:
+    """A shell's background job ignores Ctrl-C, one of `nohup` ignores SIGHUP, and their children inherit that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
     """`thalweg run` in the middle of its first epoch, in which it stays until the file `hold` is gone."""
@@ -38,8 +45,7 @@ def held(small: Small, *options: str) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell's background job ignores Ctrl-C, and its children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
     )
     try:
         wait_for((small.folder / "held").exists)
@@ -99,7 +105,7 @@ def test_without_a_checkpoint_it_is_just_stopped(small: Small) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
     ) as process:
         wait_for((small.folder / "held").exists)
         process.send_signal(signal.SIGINT)
