@@ -63,9 +63,10 @@ CSV = {
 }
 
 
+@pytest.mark.parametrize("start", ["", "\ufeff"], ids=["", "BOM"])
 @pytest.mark.parametrize("line", CSV)
-def test_a_bad_line_of_csv(tmp_path: Path, line: str) -> None:
-    result = read(tmp_path, "a.csv", f"i,x,s,b\n{csv_line(ROW)}\n{line}\n{csv_line(ROW)}\n".encode())
+def test_a_bad_line_of_csv(tmp_path: Path, line: str, start: str) -> None:
+    result = read(tmp_path, "a.csv", f"{start}i,x,s,b\n{csv_line(ROW)}\n{line}\n{csv_line(ROW)}\n".encode())
     assert result.tuples("kept") == [ROW, ROW]
     assert letters(result) == [(CSV[line], line, 1)]
     assert result.left_out == {"good": 1}

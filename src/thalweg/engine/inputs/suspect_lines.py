@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from thalweg.engine.inputs.text_faults import ACCEPTED, Fault, csv_fault, json_fault
-from thalweg.engine.inputs.text_lines import TextLines
+from thalweg.engine.inputs.text_lines import BOM, TextLines
 from thalweg.engine.inputs.text_tables import csv_nulls, fill_texts
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
@@ -101,7 +101,7 @@ def _indices(mask: pa.Array | pa.ChunkedArray) -> list[int]:
 
 
 def _csv_lines(header: bytes, lines: TextLines, tuple_type: TupleType) -> Suspects:
-    names, live = _fields(header), tuple_type.names
+    names, live = _fields(header.removeprefix(BOM)), tuple_type.names  # Arrow's reader ignores the mark, too
     if names is None or len(set(names)) < len(names):
         return Suspects(dict.fromkeys(range(len(lines))))
     quoted = _with_quotes(lines)
