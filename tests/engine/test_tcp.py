@@ -161,6 +161,31 @@ def test_skipped_lines_are_counted_once_after_a_stop(tmp_path: Path) -> None:
         assert run(app, tmp_path).lost == {"lines": Lost(81, skipped=41)}
 
 
+def test_invalid_lines_after_the_last_tuple_are_counted(tmp_path: Path) -> None:
+    """At a stop, and once in the figures of the whole run, also if the connection broke."""
+    spool, stop = Spool.of(tmp_path / "spool", "lines"), RunStop()
+    options = RunOptions(tmp_path, follow=True, max_tuples_per_epoch=30, interval_s=0.05, stop=stop)
+
+    def saying(*lines: str, skipped: int, then: Script = lambda connection: connection.recv(1)) -> Script:
+        def script(connection: socket.socket) -> None:
+            say(*lines)(connection)
+            wait_for(lambda: spool.waiting_skipped() == skipped)
+            stop.request()
+            then(connection)
+
+        return script
+
+    scripts = saying("no", "no", skipped=2), saying("no", skipped=3, then=break_off), say(*numbers(0, 5), "no")
+    with Server(*scripts) as server:
+        app = reading(server.port, on_error="skip")
+        paused = run_local(make_plan(app.graph()), options, lambda report: None)
+        assert paused.lost == {"lines": Lost(2, skipped=2)}
+        assert any("2 of 2 rows are not valid" in text for text in paused.warnings)
+        with pytest.raises(InputError, match="broke"):
+            run(app, tmp_path)
+        assert run(app, tmp_path).lost == {"lines": Lost(9, skipped=4)}
+
+
 def test_bytes_that_are_not_text() -> None:
     with Server(lambda connection: connection.sendall(b"\xff\n")) as server, pytest.raises(InputError, match="line 1"):
         run(reading(server.port, Text, format="text"))

@@ -15,13 +15,15 @@ import pyarrow as pa
 from thalweg.engine.core.losses import empty_warnings, loss_warnings
 from thalweg.engine.core.stop import Stop
 from thalweg.engine.inputs.cutter import untaken_files
+from thalweg.engine.inputs.spool import Spool
 from thalweg.engine.sinks.console_writer import ConsoleSink
 from thalweg.engine.sinks.live_table import Display, live_display
 from thalweg.engine.sinks.writers import CollectSink, SinkWriter, make_sinks, tuples_of
 from thalweg.engine.storage.checkpoint import Checkpoint, EpochReport
 from thalweg.engine.storage.manifest import Manifest, make_manifest
-from thalweg.engine.storage.report import Lost, Tally
+from thalweg.engine.storage.report import Lost, Tally, added_losses
 from thalweg.errors import CheckpointError, PlanError, did_you_mean, warn
+from thalweg.ir.endpoints import Spooled
 from thalweg.ir.error_places import with_places
 from thalweg.ir.graph import LogicalGraph, beside
 from thalweg.ir.named_rows import NamedRow, row_class
@@ -176,6 +178,8 @@ def _check_ends(graph: LogicalGraph) -> None:
 def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bool = False) -> RunResult:
     kept = {name: sink for name, sink in run.sinks.items() if isinstance(sink, CollectSink)}
     lost = run.checkpoint.lost()
+    if stopped:
+        lost = added_losses(lost, _skipped_since(plan.graph, run.checkpoint.spools))
     return RunResult(
         epochs=tally.epochs,
         tuples_in=0 if tally.all is None else tally.all.tuples_in,
@@ -188,3 +192,10 @@ def result(plan: Plan, run: Opened, tally: Tally, seconds: float, *, stopped: bo
         warnings=(*loss_warnings(plan.graph, lost), *(() if stopped else empty_warnings(plan.graph, lost))),
         lost={name: found for name, found in lost.items() if found.any},
     )
+
+
+def _skipped_since(graph: LogicalGraph, spools: Path) -> dict[str, Lost]:
+    """By source: the invalid items after the last tuple. No epoch has counted them: the next one does."""
+    spooled = [s.name for s in graph.sources if s.on_error == "skip" and isinstance(s.endpoint, Spooled)]
+    counts = {name: Spool.of(spools, name).waiting_skipped() for name in spooled}
+    return {name: Lost(of=count, skipped=count) for name, count in counts.items() if count}

@@ -43,7 +43,7 @@ class SpoolWriter:
         self._broken: ThalwegError | None = None
         self._room, self._grown = room, True
         self._rows: list[tuple[Any, ...]] = []
-        self._skipped = 0
+        self._skipped = self._noted = spool.waiting_skipped()
         self._lock = threading.Lock()
 
     def add(self, values: tuple[Any, ...]) -> None:
@@ -70,16 +70,22 @@ class SpoolWriter:
     def _write(self) -> None:
         if self._broken is not None:
             raise self._broken  # nothing may be written after a gap
-        if not self._rows or self.stopped.is_set():
+        if self.stopped.is_set() or not (self._rows or self._skipped > self._noted):
             return
         try:
-            self.spool.write(self.files, self._rows, self.source.outputs[0], self._skipped)
+            if self._rows:
+                self.spool.write(self.files, self._rows, self.source.outputs[0], self._skipped)
+            else:
+                self.spool.note_skipped(self.files, self._skipped)
         except (OSError, pa.ArrowException, StorageError) as error:
             self._broken = not_written(self.source, error)
             raise self._broken from None
+        if not self._rows:
+            self._noted = self._skipped
+            return
         self.files += 1
         self.tuples += len(self._rows)
-        self._rows, self._skipped, self._grown = [], 0, True
+        self._rows, self._skipped, self._noted, self._grown = [], 0, 0, True
 
     def end(self, error: ThalwegError | None = None) -> None:
         """Mark the end of the spool, with its error if any. If that fails too, keep the error in `failure`."""

@@ -3,7 +3,7 @@
 A thread of the driver appends, the cutter (on Spark in another process) takes, tasks read. They share only the
 folder: `0000000000.arrow`, `0000000001.arrow`, …, each complete and on disk before it gets its name, and `end.json`
 when the source has ended or failed: then no more files follow. `dropped.json` records how many of the first files were
-deleted, and how many tuples they contained.
+deleted, and how many tuples they contained. `skipped.json` records how many invalid items came after the last file.
 """
 
 from __future__ import annotations
@@ -130,6 +130,23 @@ class Spool:
         document = json.loads(self._end_file.read_bytes())
         error = from_document(document["error"]) if document["error"] else None
         return End(error, document.get("skipped", 0))
+
+    @property
+    def _skipped_file(self) -> Path:
+        return self.folder / "skipped.json"
+
+    def note_skipped(self, files: int, skipped: int) -> None:
+        """Record the invalid items that came after this number of files; the next file or the end has them, too."""
+        document = {"files": files, "skipped": skipped}
+        write_atomically(self._skipped_file, json.dumps(document).encode(), named=True)
+
+    def waiting_skipped(self) -> int:
+        """The invalid items that came after the last file."""
+        if not self._skipped_file.exists():
+            return 0
+        noted = json.loads(self._skipped_file.read_bytes())
+        in_a_file = noted["files"] < self.dropped().files or self.file(noted["files"]).exists()
+        return 0 if in_a_file else int(noted["skipped"])
 
     def skipped(self, epoch: Epoch, source: str) -> int:
         """The invalid items that came just before the tuples that an epoch took first, or before the end."""
