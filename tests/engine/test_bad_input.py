@@ -297,3 +297,39 @@ def test_every_row_is_validated_even_if_it_is_filtered_out(tmp_path: Path) -> No
     result = run(app)
     assert (result.tuples(), result.left_out) == ([(3,)], {"good": 2})
     assert "reads i, x, s, b, to validate every row" in explain(make_plan(app.graph()))
+
+
+class Noted(tw.Tuple):
+    i: int
+    note: str
+
+
+LONG = "y" * 3_000_000
+LARGE = {
+    "a long row of CSV": ("a.csv", f"i,note\n1,a\n2,{LONG}\n3,b\n", [1, 2, 3]),
+    "a long row of JSON": ("a.jsonl", f'{{"i": 1, "note": "{LONG}"}}\n{{"i": 2, "note": ""}}\n', [1, 2]),
+    "line breaks in quotes": ("a.csv", "i,note\n" + '1,"x\n7,x\n"\n' * 200_000, [1] * 200_000),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_rows_that_are_valid_in_large_files(tmp_path: Path, kind: str, on_error: str) -> None:
+    """Arrow reads files in blocks of a megabyte: a row may be longer, and a row of several lines may be in two."""
+    name, text, expected = LARGE[kind]
+    (tmp_path / name).write_text(text)
+    result = tw.run(app_of(tmp_path, name.partition(".")[2], Noted, on_error), engine="local")
+    assert [row[0] for row in result.tuples("kept")] == expected
+    assert not result.lost
+
+
+def test_a_quote_that_is_not_closed(tmp_path: Path) -> None:
+    """It would make the rest of the file one text."""
+    result = read(tmp_path, "a.csv", b'i,note\n1,a\n2,"b\n3,c\n4,d\n', Noted)
+    assert result.tuples("kept") == [(1, "a"), (3, "c"), (4, "d")]
+    assert letters(result) == [("line 3: a quote that begins a field is not closed", '2,"b', 1)]
+    with pytest.raises(InputError) as failure:
+        run(app_of(tmp_path, "csv", Noted, "fail"))
+    assert failure.value.expected == "a quote that closes the field"
+    assert failure.value.found == "2,b\\n3,c\\n4,d\\n in row 1, line 3"
+    assert read(tmp_path / "inner", "a.csv", b'i,note\n1,5" pipe\n', Noted).tuples("kept") == [(1, '5" pipe')]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from thalweg.engine.inputs.text_lines import BOM
-from thalweg.engine.inputs.text_tables import parse_text
+from thalweg.engine.inputs.text_tables import ends_in_quotes, parse_text
 from thalweg.engine.storage.json_lines import TO_TEXT, decode_line, from_json, from_text, load_json
 from thalweg.errors import InputError
 from thalweg.ir.types import BOOL, FLOAT, INT, STR, AttributeType, TupleType
@@ -159,11 +159,14 @@ def csv_faults(data: bytes, tuple_type: TupleType, live: Container[str]) -> Iter
     """The rows of a CSV file that do not fit."""
     records = _records(data)
     header = next(records, (0, 0, []))[2]
+    row, start, fields = 0, 0, header
     for row, (start, end, fields) in enumerate(records):
         fault = csv_fault(header, fields, tuple_type, live)
         if fault is not None:
             hint = _NOT_CLOSED if fault.attribute is None and end > start else fault.hint
             yield replace(fault, row=row, line=start, hint=hint)
+    if start and ends_in_quotes(data):
+        yield Fault(None, "a quote that closes the field", _one_line(",".join(fields)), None, row, start)
 
 
 def count_csv_rows(data: bytes) -> int:

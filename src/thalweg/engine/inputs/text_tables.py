@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+import sys
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ from thalweg.engine.storage.json_lines import TO_TEXT
 from thalweg.ir.types import STR, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES
 
+_BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1  # bytes
 _NULL_AT_START = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*null")
 _NULL_LINE = re.compile(rb"[\n\r][ \t]*null")
 
@@ -30,19 +36,65 @@ def parse_text(source: str | bytes, format: str, tuple_type: TupleType | None) -
         data = Path(source).read_bytes() if isinstance(source, str) else source
         if _has_null_line(data):
             raise pa.ArrowInvalid("a line is null, not an object")
-        table = pyarrow.json.read_json(pa.BufferReader(data), parse_options=options)
+        table = _in_blocks(
+            data,
+            lambda block: pyarrow.json.read_json(
+                pa.BufferReader(data),
+                read_options=pyarrow.json.ReadOptions(block_size=block),
+                parse_options=options,
+            ),
+        )
         for name, kind in kinds.items():
             if kind is STR:
                 table.column(name).validate(full=True)  # Arrow's reader of JSON takes any bytes as text
         return table
     # Not by path: Arrow would decompress a file that is called .gz, and rows and lines are those of the file as it is.
-    with pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source) as file:
-        table = pyarrow.csv.read_csv(file, convert_options=csv_nulls(column_types=types))
+    table = _read_csv(Path(source).read_bytes() if isinstance(source, str) else source, types)
     try:
         table.schema.names  # noqa: B018 (decodes them)
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"the header is not in UTF-8 ({error})") from None
     return table if tuple_type is None else fill_texts(table, tuple_type)
+
+
+def _read_csv(data: bytes, types: dict[str, pa.DataType]) -> pa.Table:
+    quoted = b'"' in data  # then a row may have several lines, which must be in one block
+    if quoted and ends_in_quotes(data):
+        raise pa.ArrowInvalid("a quote that begins a field is not closed")
+    return _in_blocks(
+        data,
+        lambda block: pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pyarrow.csv.ReadOptions(block_size=block),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=quoted),
+            convert_options=csv_nulls(column_types=types),
+        ),
+    )
+
+
+def _in_blocks(data: bytes, read: Callable[[int], pa.Table]) -> pa.Table:
+    """Read in blocks or, if a row is longer than one, all at once."""
+    try:
+        return read(_BLOCK)
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error) or len(data) <= _BLOCK:
+            raise
+    return read(min(len(data) + 1, _LARGEST_BLOCK))
+
+
+def ends_in_quotes(data: bytes) -> bool:
+    """Whether the last field begins with a quote that is not closed. Arrow would make all rows after it one text."""
+    if data.count(b'"') % 2 == 0:
+        return False
+    text = data.decode(errors="surrogateescape").removeprefix("\ufeff")
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        last = deque(csv.reader(io.StringIO(f"{text}\n.", newline="")), maxlen=1)
+    except csv.Error:
+        return False
+    finally:
+        csv.field_size_limit(limit)
+    return list(last) != [["."]]
 
 
 def csv_nulls(**options: Any) -> pyarrow.csv.ConvertOptions:
