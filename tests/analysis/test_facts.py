@@ -312,6 +312,30 @@ def test_values_in_a_state_are_data() -> None:
     assert shared.state.kind == "unknown"
 
 
+class Sleeper(tw.Operator):
+    def __init__(self) -> None:
+        self.times: list[Any] = []
+
+    def process(self, t: Any, port: int) -> None:
+        self.times.append(t.volume)
+        self.sleep_until(min(sorted(self.times)[0], 5) + int(self.times[-1]))
+
+    def on_mark(self, time: int) -> None:
+        self.forget()
+
+
+class OnlySleeps(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.sleep_until(t.volume)
+
+
+def test_a_time_to_sleep_is_state_of_the_key() -> None:
+    """Whatever the time is computed from; and an operator that does nothing else is not stateless."""
+    for operator in (Sleeper(), OnlySleeps()):
+        found = facts(lambda a, b: a.event_time("time").custom(operator, Word, by="symbol", name="op"))
+        assert (found.state.kind, found.state.by) == ("partitioned", (("symbol",),))
+
+
 def test_paths_are_not_hidden_state() -> None:
     """Python's own code makes objects by `object.__new__` and fills them: that is not state of the operator."""
     found = facts(lambda a, b: a.filter(lambda t: (Path("x") / t.symbol).exists(), name="op"))

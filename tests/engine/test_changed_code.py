@@ -325,6 +325,17 @@ def test_a_docstring_does_not_change_the_state_of_a_window(folder: Path) -> None
     assert run(folder, *plain, documented) == []
 
 
+def test_a_changed_function_of_a_window_is_named_as_such(folder: Path) -> None:
+    """The state is described by a digest of the function, which tells a user nothing."""
+    total = "def total(ns):\n    return sum(sorted(ns))\n\n"
+    plain = ('agg.sum("n")', 'agg.apply(total, "n", int)'), ("limit = tw", f"{total}limit = tw")
+    run(folder, *plain)
+    with pytest.raises(CheckpointError, match="the state of sums now has a different meaning") as caught:
+        run(folder, *plain, ("sum(sorted(ns))", "sum(sorted(ns)) + 1"))
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("a function, or a value or function that it uses, changed")
+
+
 def test_what_was_refused_is_refused(folder: Path) -> None:
     run(folder)
     with pytest.raises(CheckpointError, match="the state of sums now has a different meaning"):

@@ -94,6 +94,17 @@ def joined_within_another_unit() -> Any:
     return ticks.join(ticks, window.within(timedelta(seconds=1)), on="symbol")
 
 
+def join_where_nothing_is_returned() -> Any:
+    ticks, others = two_streams()
+    return ticks.join(others.map(lambda o: {"other": o.price}), window.last(), where=returns_nothing)
+
+
+def letters_that_nothing_reads() -> Any:
+    ticks = source()
+    ticks.map(lambda t: {"ratio": 1 / t.volume}, on_error="dead_letter", name="ratios").sink(tw.none())
+    return ticks.app.graph()
+
+
 def joined_within_two_times() -> Any:
     ticks = source().event_time("volume")
     return ticks.join(ticks, window.within(1), mine=window.within(2), on="symbol")
@@ -117,6 +128,19 @@ class Company(tw.Tuple):
 class Doubled(tw.Operator):
     def process(self, t: Any, port: int) -> None:
         self.submit(t)
+
+
+class Misspelt(tw.Operator):
+    def proces(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+def returns_nothing(t: Any, other: Any = None) -> Any:
+    _ = t.volume > 5
+
+
+def always_fails(t: Any) -> Any:
+    raise ValueError(t)
 
 
 def helper(t: Any) -> Any:
@@ -237,6 +261,19 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     ),
     (lambda: source().custom(untyped(3), Tick), "custom: not a valid operator", "a function of a tuple", None),
     (lambda: tw.operator(untyped(Doubled), source(), into=Tick), "a class instead of an instance", None, "Doubled(…)"),
+    (lambda: source().custom(Misspelt(), Tick), "Misspelt has no method process", "def process(", None),
+    (lambda: tw.operator(Misspelt(), source(), into=Tick), "Misspelt has no method process", "def process(", None),
+    (lambda: source().filter(returns_nothing), "the function returns_nothing returns nothing", "True or False", None),
+    (lambda: source().punctor(returns_nothing), "the function returns_nothing returns nothing", "True or False", None),
+    (join_where_nothing_is_returned, "the function returns_nothing returns nothing", "True or False", None),
+    (lambda: source().lookup([], Company, on="volume"), "lookup: Company does not have volume", None, "rename it"),
+    (
+        lambda: source().map(lambda t: {"symbl": t.symbol}).lookup([], Company, on="symbl"),
+        "lookup: Company does not have symbl",
+        "in both",
+        "did you mean `symbol`?",
+    ),
+    (letters_that_nothing_reads, "the dead letters of ratios have no consumer", None, 'on_error="skip"'),
     (lambda: tw.operator(untyped(helper), source(), into=Tick), "tw.operator: not an operator", "tw.Operator", None),
     (lambda: tw.operator(Doubled(), into=Tick), "tw.operator: no input", "one stream or more", None),
     (lambda: source().late, "the stream source has no late tuples", "a window by time", None),
@@ -405,6 +442,10 @@ def test_in_a_function_of_several_lines_the_line_is_that_of_the_attribute() -> N
         )
     assert caught.value.where is not None
     assert caught.value.where.line == line_of('"v": t.volumen')
+
+
+def test_a_predicate_that_always_raises_is_one() -> None:
+    source().filter(always_fails).sink(tw.none())
 
 
 def test_one_port_of_a_split_leads_nowhere() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from thalweg.errors import GraphError, described, shown
+from thalweg.errors import GraphError, described, did_you_mean, shown
 from thalweg.ir.arguments import CHECKED_INSIDE, Count, Rule, called, checked, takes
 from thalweg.ir.canonical_form import canonical
 from thalweg.ir.logic import Logic
@@ -16,7 +16,7 @@ from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.lang.aggregates import apply_logic, check_window
-from thalweg.lang.state_functions import changes_in_place
+from thalweg.lang.state_functions import changes_in_place, check_predicate
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
 from thalweg.lang.window import Distance, Names, names
@@ -150,7 +150,9 @@ def windowed_join(
 ) -> Stream:
     """The general join; `Stream.join` is its public interface."""
     site = stream._site("join", name)
-    where = None if where is None else site.freezer.freeze(where)
+    if where is not None:
+        check_predicate(where, site.where)
+        where = site.freezer.freeze(where)
     if band is not None:
         if not (isinstance(band, tuple) and len(band) in (2, 3) and not isinstance(band[-1], str)):
             raise GraphError(
@@ -218,6 +220,15 @@ def lookup(
     site = stream._site("lookup", name)
     key = _attributes(stream, on, site, "lookup")
     right = site.declared(row_type)
+    for attribute in key:
+        if right.get(attribute) is None:
+            raise GraphError(
+                f"lookup: {right.name} does not have {attribute}",
+                where=site.where,
+                expected="the names of the key in both: the stream and the rows of the table",
+                found=f"{right.name} with {', '.join(right.names)}",
+                hint=did_you_mean(attribute, right.names) or f"rename it in {right.name}, or in a .map() before",
+            )
     output = joined_type(site.name, stream.tuple_type, right, (key, key), site)
     added = [n for n in right.names if n not in key]
     if missing is not None:
@@ -305,7 +316,7 @@ def custom(
     state in place. Without `by` there is one state for all tuples."""
     site = stream._site("custom", name)
     key = _keys([stream], by, site)
-    _no_class(code, site)
+    _check_operator(code, site)
     if isinstance(code, Logic):
         logic = site.freezer.freeze_operator(code)
     elif not callable(code) or not takes(code, ["tuple", "state", "submit"]):
@@ -340,7 +351,7 @@ def operator(
             found=described(streams[0]) if streams else "none",
         )
     site = streams[0]._site("operator", name)
-    _no_class(code, site)
+    _check_operator(code, site)
     if not isinstance(code, Logic):
         raise GraphError("tw.operator: not an operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
     for other in streams[1:]:
@@ -411,11 +422,19 @@ def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType,
             ) from None
 
 
-def _no_class(code: object, site: Any) -> None:
-    """A class is callable too: without this check it would be treated as a function, and fail on the first tuple."""
+def _check_operator(code: object, site: Any) -> None:
+    """What would fail only at the first tuple: a class, which is callable like a function, or one without `process`."""
     if isinstance(code, type) and issubclass(code, Logic):
         hint = f"{code.__name__}(…)"
         raise GraphError("a class instead of an instance", where=site.where, expected=_AN_OPERATOR, hint=hint)
+    if isinstance(code, Logic) and type(code).process is Logic.process:
+        methods = [name for name, value in vars(type(code)).items() if callable(value) and not name.startswith("__")]
+        raise GraphError(
+            f"{type(code).__name__} has no method process",
+            where=site.where,
+            expected="def process(self, t, port)",
+            found=f"a class with {', '.join(methods) or 'no methods'}",
+        )
 
 
 def _applied(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from thalweg.errors import GraphError, Where
 from thalweg.ir import operators as ops
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator, StreamRef
+from thalweg.ir.operators import BAD_RECORD, DEAD_LETTER, Operator, StreamRef
 from thalweg.lang.check_endpoints import check_targets
 from thalweg.lang.combine_origins import combine_origins
 from thalweg.lang.immediate_loops import fold_loops
@@ -27,13 +27,7 @@ def finished(
         raise GraphError(f"application {graph.name} has no source", where=where, hint="app.source(tw.files(…), Type)")
     for stream, consumers in graph.consumers.items():
         if not consumers and not open_ends and not _may_end(graph, stream):
-            raise GraphError(
-                f"the stream {stream} has no consumer",
-                operator=stream.operator,
-                where=graph.by_name[stream.operator].where,
-                expected="an operator or a sink after every output port",
-                hint=".sink(tw.collect())",
-            )
+            raise _without_consumer(graph.by_name[stream.operator], stream)
     fed = {sink.endpoint.feeds for sink in graph.sinks}
     for loop in graph.loops:
         if loop.name not in fed:
@@ -47,6 +41,19 @@ def finished(
     whole = replace(graph, operators=combine_origins(fold_loops(graph.operators, immediate)))
     check_hints(graph.hints, whole)
     return replace(whole, hints={name: hint for name, hint in graph.hints.items() if name in whole.by_name})
+
+
+def _without_consumer(operator: Operator, stream: StreamRef) -> GraphError:
+    letters = stream.port > 0 and operator.outputs[stream.port] in (DEAD_LETTER, BAD_RECORD)
+    return GraphError(
+        f"the dead letters of {operator.name} have no consumer" if letters else f"the stream {stream} has no consumer",
+        operator=operator.name,
+        where=operator.where,
+        expected="an operator or a sink after every output port",
+        hint='.dead_letters.sink(tw.collect()); on_error="skip" drops these tuples'
+        if letters
+        else ".sink(tw.collect())",
+    )
 
 
 def _may_end(graph: LogicalGraph, stream: StreamRef) -> bool:

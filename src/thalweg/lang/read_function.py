@@ -12,6 +12,7 @@ from thalweg.ir.operators import Function
 from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.lang.captures import Opaque
 from thalweg.lang.reader import FunctionReader
+from thalweg.lang.state_functions import check_predicate
 
 
 def read_function(
@@ -26,6 +27,8 @@ def read_function(
     the truth of its result matters."""
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=shown(function))
+    if as_truth:
+        check_predicate(function, where)
     freezer = freezer or Freezer(where)
     function, input_type = freezer.freeze(function), freezer.tuple_type(input_type)
     try:

@@ -1,7 +1,7 @@
-"""Functions of a tuple, the key's state and `submit`: what they return.
+"""What user functions return: those of a tuple, the key's state and `submit`, and predicates.
 
 A function that returns a value anywhere returns the new state at every tuple, and None removes it; it must not end
-without a value elsewhere. One that never does changes the state in place.
+without a value elsewhere. One that never does changes the state in place. A predicate must return a value somewhere.
 """
 
 from __future__ import annotations
@@ -37,6 +37,21 @@ def changes_in_place(function: Callable[..., Any], state: object, where: Where) 
             hint="without `return None` the function changes the state in place, and the state is kept",
         )
     return True
+
+
+def check_predicate(function: Callable[..., Any], where: Where) -> None:
+    """Reject a predicate that ends but never returns a value: it would be false for every tuple."""
+    code = _code(function)
+    if code is None or _returns_a_value(code):
+        return
+    node = function_node(code)
+    if isinstance(node, ast.FunctionDef) and not any(_returns(node)) and _falls_through(node.body):
+        raise GraphError(
+            f"the function {node.name} returns nothing",
+            where=where,
+            expected="True or False for each tuple: None counts as False",
+            found=f"a function without `return`, line {node.lineno}",
+        )
 
 
 def _check_ends(node: ast.AST | None, where: Where) -> None:

@@ -6,6 +6,7 @@ Spark does not reject a changed number of channels: it silently starts with empt
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -143,6 +144,8 @@ def _moved_sources(old: Manifest, new: Manifest) -> Iterator[str]:
 
 
 _ANEW = "start over with a new --checkpoint"
+_CHANGED_CODE = "a function, or a value or function that it uses, changed"
+_FINGERPRINT = re.compile(r"\b[0-9a-f]{16}\b")  # of a function that cannot be shown
 _MIGRATE = "thalweg migrate CHECKPOINT NEW"
 
 
@@ -169,7 +172,9 @@ def _differences(old: Manifest, new: Manifest) -> Iterator[tuple[str, str, str, 
             yield f"the tuples of {name}, which has state, are now routed by different attributes", before, now, _ANEW
     for name, state in old.states.items():
         if name in new.states and new.states[name] != state:
-            yield f"the state of {name} now has a different meaning", state, new.states[name], _ANEW
+            only_code = _FINGERPRINT.sub("", state) == _FINGERPRINT.sub("", new.states[name])
+            hint = f"{_CHANGED_CODE}: undo that, or {_ANEW}" if only_code else _ANEW
+            yield f"the state of {name} now has a different meaning", state, new.states[name], hint
     gone, added = ([n for n in a if n not in b] for a, b in ((old.states, new.states), (new.states, old.states)))
     if gone and added:
         same = next((n for n in added if new.states[n] == old.states[gone[0]]), added[0])

@@ -13,6 +13,7 @@ from typing import Any
 from thalweg.analysis.program import live_objects
 from thalweg.analysis.program.abstract_values import (
     BOOL,
+    INT,
     NONE,
     NOTHING,
     PLAIN,
@@ -53,6 +54,7 @@ from thalweg.analysis.program.stdlib.iterators import is_known_type
 from thalweg.analysis.program.stdlib.plain_functions import call_plain
 from thalweg.analysis.program.stdlib.scalar_methods import write_log
 from thalweg.ir.facts import HASH_ORDER, IO, RANDOMNESS
+from thalweg.ir.logic import waking_time
 
 # Text.
 
@@ -213,6 +215,12 @@ def type_of(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
     if any(t in (object, PLAIN, TREE) for t in kinds):
         return m.unknown("uses type() of a value that cannot be analyzed", node) if args.at(0) else NOTHING
     return frozenset(Known(t) for t in kinds)
+
+
+@FUNCTIONS.handles(waking_time)
+def waking(m: Machine, function: Any, args: Args, node: ast.AST) -> Value:
+    """The argument of `sleep_until`, which is an int or an error."""
+    return INT
 
 
 @FUNCTIONS.handles(object.__new__)
