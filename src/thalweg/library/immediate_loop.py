@@ -15,6 +15,7 @@ from thalweg.ir.logic import Logic, acts_at_end, fresh
 from thalweg.ir.operator_model import MANY, Model
 from thalweg.ir.operator_resources import close, set_up
 from thalweg.ir.operators import Filter, FlatMap, Map, Operator, Process, Split, StreamRef, Union
+from thalweg.ir.submissions import Submissions
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_code import UserCode
 from thalweg.ir.user_tuples import row_maker, unpack
@@ -145,15 +146,19 @@ class Loop(LibraryLogic):
         logic, states = fresh(operator.logic), self.states.setdefault(operator.name, {})
         logic.__dict__ = states.setdefault(key, logic.__dict__)
         logic.resource = self.resource[operator.name]
-        logic._submitted = []
+        logic._submitted = submitted = Submissions(operator.result_type)
         call(logic)
         if logic._forgotten:
             del states[key]
-        return [(p, _made(operator.result_type(p), value)) for p, _, value in logic._submitted]
+        return [(p, _row(operator.result_type(p), values)) for p, _, values in submitted]
 
 
 def _made(tuple_type: TupleType, value: Any) -> Any:
-    return row_maker(tuple_type, tuple_type.names)(*unpack(value, tuple_type))
+    return _row(tuple_type, unpack(value, tuple_type))
+
+
+def _row(tuple_type: TupleType, values: tuple[Any, ...]) -> Any:
+    return row_maker(tuple_type, tuple_type.names)(*values)
 
 
 def _retyped(tuple_type: TupleType, row: Any) -> Any:

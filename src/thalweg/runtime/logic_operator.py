@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from thalweg.errors import summary
-from thalweg.ir.logic import Logic, Submitted, acts_at_end, acts_on_marks
+from thalweg.ir.logic import Logic, acts_at_end, acts_on_marks
 from thalweg.ir.operators import NO_TIME, Process, rank_width
+from thalweg.ir.submissions import Submissions
 from thalweg.ir.types import TupleType
-from thalweg.ir.user_tuples import unpack
 from thalweg.runtime.columns import Array
 from thalweg.runtime.frame import Frame, join_frames
 from thalweg.runtime.key_ranks import LAST_RANK
@@ -150,11 +150,10 @@ class ProcessRun:
                 continue
             logic = record.logic if record is not None else self.lone
             assert logic is not None
-            submitted: list[Submitted] = []
+            submitted = Submissions(operator.result_type)
             logic._submitted, logic.now = submitted, self._shown_now(self.now)
             try:
                 logic.process(item, port)
-                results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # any error of user code is attributed to its tuple
@@ -164,7 +163,7 @@ class ProcessRun:
             finally:
                 if record is not None:
                     self._objects.called(record)
-            for count, (p, values) in enumerate(results):
+            for count, (p, _, values) in enumerate(submitted):
                 out = self.emitted[p]
                 out.events.append(number)
                 out.ranks.append(no_rank)
@@ -197,13 +196,12 @@ class ProcessRun:
         now = self._shown_now(self.now if time is None else time)
         for record in records:
             self.state.dirty.add(record.bucket)
-            submitted: list[Submitted] = []
+            submitted = Submissions(self.operator.result_type)
             record.logic._submitted, record.logic.now = submitted, now
             try:
                 record.logic.at_end() if time is None else record.logic.on_mark(time)
                 results = [
-                    ((rank, *record.rank), count, p, unpack(value, self.operator.result_type(p)))
-                    for count, (p, rank, value) in enumerate(submitted)
+                    ((rank, *record.rank), count, p, values) for count, (p, rank, values) in enumerate(submitted)
                 ]
             except KeyboardInterrupt:
                 raise

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg.errors import summary
-from thalweg.ir.logic import Logic, Submitted
+from thalweg.ir.logic import Logic
 from thalweg.ir.operators import Operator, Process, StreamRef, Union
+from thalweg.ir.submissions import Submissions
 from thalweg.ir.types import TupleType
-from thalweg.ir.user_tuples import unpack
 from thalweg.verify.reference_keys import key_of
 from thalweg.verify.reference_per_tuple import PER_TUPLE, as_type, make_row
 
@@ -84,13 +84,13 @@ class Loop(Logic):
 
     def _act(self, operator: Process, key: tuple[Any, ...], act: Callable[[Logic], None]) -> None:
         def results() -> list[tuple[int, Any]]:
-            submitted: list[Submitted] = []
+            submitted = Submissions(operator.result_type)
             logic = self.objects[operator.name][key]
             logic._submitted = submitted
             act(logic)
             if logic._forgotten:
                 del self.objects[operator.name][key]
-            return [(p, make_row(operator, unpack(v, operator.result_type(p)), p)) for p, _, v in submitted]
+            return [(p, make_row(operator, v, p)) for p, _, v in submitted]
 
         self._send(operator, results)
 

@@ -10,7 +10,8 @@ from thalweg.analysis.order_keys import order_layout
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Submitted, acts_on_marks, wakes_at
 from thalweg.ir.operators import NO_TIME, Aggregate, Join, Operator, Process, rank_width
-from thalweg.ir.user_tuples import row_maker, unpack
+from thalweg.ir.submissions import Submissions
+from thalweg.ir.user_tuples import row_maker
 from thalweg.ir.values import carried
 from thalweg.verify.reference_definitions import check_definition, new_object, new_window
 from thalweg.verify.reference_keys import LAST_RANK, key_of, rank_of
@@ -112,7 +113,7 @@ class StatefulOperators(ABC):
             if found not in table:
                 table[found] = new_object(operator), rank_of(own, kinds)
             logic, _ = table[found]
-        submitted: list[Submitted] = []
+        submitted = Submissions(operator.result_type)
         logic._submitted = submitted
         if operator.makes_marks:
             logic.now = self.epoch
@@ -123,9 +124,8 @@ class StatefulOperators(ABC):
         finally:
             if operator.by is not None and logic._forgotten:
                 del self.state[operator.name][key_of(row, operator.by[port])]
-        results = [(p, unpack(value, operator.result_type(p))) for p, _, value in submitted]
         no_rank = (0,) * rank_width(operator)
-        return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, v) in enumerate(results)]
+        return [(p, make_row(operator, v, p), (*key, *no_rank, i)) for i, (p, _, v) in enumerate(submitted)]
 
     def _on_mark(self, operator: Process, key: OrderKey, time: int) -> Emitted:
         emitted: Emitted = []
@@ -149,12 +149,11 @@ class StatefulOperators(ABC):
         for logic, rank in sorted(self.state[operator.name].values(), key=lambda item: item[1]):
             if time is not None and time < wakes_at(logic):
                 continue
-            submitted: list[Submitted] = []
+            submitted = Submissions(operator.result_type)
             logic._submitted = submitted
             logic.now = (self.now.get(operator.name) if time is None else time) if operator.timed else None
             try:
                 logic.at_end() if time is None else logic.on_mark(time)
-                results = [(p, r, unpack(value, operator.result_type(p))) for p, r, value in submitted]
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -164,7 +163,7 @@ class StatefulOperators(ABC):
                 ]
                 continue
             emitted += [
-                (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(results)
+                (p, make_row(operator, values, p), (*key, r, *rank, i)) for i, (p, r, values) in enumerate(submitted)
             ]
         held = self.state[operator.name].items()
         self.state[operator.name] = {own: (logic, rank) for own, (logic, rank) in held if not logic._forgotten}
