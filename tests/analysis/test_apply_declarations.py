@@ -312,3 +312,21 @@ def test_a_clock_is_a_warning_once() -> None:
 def test_a_class_attribute_that_another_operator_changes(read: Any, changed: bool) -> None:
     found = facts(lambda s: s.map(counts, Out, name="counts").map(read, Out, name="op"))
     assert found.has("reads_changed") == changed
+
+
+class Waiting(tw.Operator):
+    def process(self, t: Any, port: int) -> None:
+        self.submit({"k": t.k, "a": t.a})
+
+    def on_mark(self, time: int) -> None:
+        self.submit({"k": "", "a": time})
+
+
+def test_a_class_that_waits_for_marks_that_never_come() -> None:
+    def make(build: Any) -> LogicalGraph:
+        return graph(lambda s: build(s).custom(Waiting(), Out, by="k", name="op"))
+
+    with pytest.warns(ThalwegWarning, match=r"op \(.*test_apply_declarations.py:\d+\): its on_mark is never called"):
+        check_safety(make(lambda s: s))
+    check_safety(make(lambda s: s.event_time("a")))  # warnings are errors here
+    check_safety(make(lambda s: s.punctor(lambda t: t.a == 0)))

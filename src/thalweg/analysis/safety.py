@@ -1,4 +1,5 @@
-"""Reject operators with state that no checkpoint holds; warn about those that depend on the clock or randomness."""
+"""Reject operators with state that no checkpoint holds; warn about those that depend on the clock or randomness, and
+about code that is never called."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from thalweg.analysis.derive_facts import facts_of
 from thalweg.errors import GraphError, warn
 from thalweg.ir.facts import HIDDEN_STATE, MUTATES_INPUT, RANDOMNESS, TIME, Effect
 from thalweg.ir.graph import LogicalGraph
-from thalweg.ir.operators import Operator
+from thalweg.ir.logic import acts_on_marks
+from thalweg.ir.operators import Operator, Process
 
 
 def check_safety(graph: LogicalGraph) -> None:
@@ -26,6 +28,15 @@ def _check(graph: LogicalGraph) -> None:
             raise _refusal(operator, hidden[0])
         for effect in facts.effects_of(TIME, RANDOMNESS):
             warn(_surprise(operator, effect))
+        if isinstance(operator, Process) and operator.library is None and _waits_in_vain(operator):
+            warn(
+                f"{name} ({operator.where}): its on_mark is never called, because not all of its input streams have event "
+                "time, or all punctuation; add .event_time(attribute) or .punctor(predicate) before it"
+            )
+
+
+def _waits_in_vain(operator: Process) -> bool:
+    return not operator.marked and acts_on_marks(operator.logic)
 
 
 def _refusal(operator: Operator, effect: Effect) -> GraphError:
