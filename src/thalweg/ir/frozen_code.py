@@ -48,7 +48,7 @@ _AT_CREATION = ("__module__", "__qualname__", "__doc__", "__slots__", "__orig_ba
 _FOR_SUBCLASSES = "__init_subclass__"
 _NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__slotnames__")
 
-HINT = "create files, connections and locks in `setup` of a tw.Operator, as self.resource, or inside the function"
+HINT = "create files, connections and locks inside the function, or return them from `setup` of a tw.Operator"
 
 _incomplete: weakref.WeakKeyDictionary[types.FunctionType, Freezer] = weakref.WeakKeyDictionary()
 

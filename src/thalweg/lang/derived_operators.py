@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from thalweg.errors import GraphError, described, shown
@@ -16,6 +17,7 @@ from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.lang.aggregates import apply_logic, check_window
+from thalweg.lang.operator_methods import check_methods
 from thalweg.lang.state_functions import changes_in_place
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
@@ -307,11 +309,28 @@ def custom(
     key = _keys([stream], by, site)
     _no_class(code, site)
     if isinstance(code, Logic):
+        check_methods(code, site.where)
+        if state is not None:
+            raise GraphError(
+                "custom: state has no meaning here",
+                where=site.where,
+                expected="state= only with a function",
+                found=f"state={shown(state)}",
+                hint=f"the state of {type(code).__qualname__} is its attributes: set them in __init__",
+            )
         logic = site.freezer.freeze_operator(code)
     elif not callable(code) or not takes(code, ["tuple", "state", "submit"]):
         expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
         raise GraphError("custom: not a valid operator", where=site.where, expected=expected, found=called(code))
     else:
+        if isinstance(state, type | FunctionType):
+            raise GraphError(
+                "custom: bad state",
+                where=site.where,
+                expected="the initial state of a key, which is copied for each key",
+                found=described(state),
+                hint=f"state={state.__name__}()" if isinstance(state, type) else "the result of the function",
+            )
         logic = site.freezer.freeze_operator(Code(state))
         logic.config = StateFunction(site.freezer.freeze(code), changes_in_place(code, state, site.where))
     output = site.declared(into)
@@ -343,6 +362,7 @@ def operator(
     _no_class(code, site)
     if not isinstance(code, Logic):
         raise GraphError("tw.operator: not an operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
+    check_methods(code, site.where)
     for other in streams[1:]:
         streams[0]._same_app(other, site)
     key = _keys(streams, by, site)
