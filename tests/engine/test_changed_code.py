@@ -84,6 +84,16 @@ class Wrapped:
         return self.least(-7)
 
 
+class Narrow:
+    __slots__ = ("least", "unset")
+
+    def __init__(self, least):
+        self.least = least
+
+
+NARROW = Narrow(-11)
+
+
 @singledispatch
 def by_type(value):
     return 0
@@ -101,7 +111,7 @@ def bound():
 
 def bounds(n):
     with bound() as nine:
-        return max(Wrapped().of_six(), Wrapped().of_seven, by_type(n), nine, bounds.table["ten"])
+        return max(Wrapped().of_six(), Wrapped().of_seven, by_type(n), nine, bounds.table["ten"], NARROW.least)
 
 
 bounds.table = {"ten": -10}
@@ -212,6 +222,7 @@ CHANGES = {
     "attribute of a class without methods": (("low = -1", "low = -2"), "the map various" + FUNCTION),
     "argument of a partial method": (("(least, -6)", "(least, -16)"), "the map various" + FUNCTION),
     "cached property": (("self.least(-7)", "self.least(-17)"), "the map various" + FUNCTION),
+    "value in a slot": (("Narrow(-11)", "Narrow(-21)"), "the map various" + FUNCTION),
     "function for a type": (("value - 8", "value - 18"), "the map various" + FUNCTION),
     "function under a decorator of Python": (("yield -9", "yield -19"), "the map various" + FUNCTION),
     "attribute of a function": (('"ten": -10', '"ten": -20'), "the map various" + FUNCTION),

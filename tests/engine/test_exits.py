@@ -149,3 +149,27 @@ def test_setup_and_close(method: str, degree: int) -> None:
     numbers.custom(Opens(method), Number, by="n", name="opens").sink(tw.collect())
     with pytest.raises(ResourceError, match=f"`{method}` of opens failed: SystemExit: 3"):
         tw.run(app, engine="local", degree=degree)
+
+
+class Assigns(tw.Operator):
+    """Its `setup` returns nothing: what it assigns, the objects of the keys do not have."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+
+    def setup(self) -> None:
+        setattr(self, self.name, 10)
+
+    def process(self, t: Any, port: int) -> None:
+        self.submit(t)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("name", ["resource", "client", "count"])
+def test_setup_that_assigns_attributes(name: str, degree: int) -> None:
+    app = tw.App("exits")
+    numbers = app.source(tw.beacon(lambda i: {"n": i}, count=8), Number)
+    numbers.custom(Assigns(name), Number, by="n", name="assigns").sink(tw.collect())
+    with pytest.raises(ResourceError, match=f"`setup` of assigns assigns {name}"):
+        tw.run(app, engine="local", degree=degree)

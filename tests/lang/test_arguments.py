@@ -182,7 +182,7 @@ WRONG: dict[str, list[Any]] = {
     "export": [None, 3, "a/b", "", ["x"]],
     "via": [3, True, 0, "", "kafka", tw.collect()],
     "endpoint": [None, 3, "ticks", tw.files, [tw.files("x")]],
-    "stream.custom state": [sys, [sys], [lambda: 0], (n for n in (1, 2))],
+    "stream.custom state": [sys, list, lambda: 0, [sys], [lambda: 0], (n for n in (1, 2))],
     "delta": ["1", True, [1], -1, float("nan"), timedelta(-1)],
     "punctuation": FLAG,
     "descending": FLAGS,
@@ -322,6 +322,69 @@ def test_a_wrong_value_is_refused(name: str, argument: str, value: Any) -> None:
     assert error.expected
     assert error.found or error.hint
     assert "\n" not in error.message
+
+
+METHODS: dict[str, tuple[dict[str, Any], str]] = {
+    "no process": ({}, "has no method process"),
+    "process": ({"process": lambda self, t: None}, "process takes other arguments"),
+    "on_mark": ({"on_mark": lambda self: None}, "on_mark takes other arguments"),
+    "at_end": ({"at_end": lambda self, time: None}, "at_end takes other arguments"),
+    "setup": ({"setup": lambda self, path: None}, "setup takes other arguments"),
+    "close": ({"close": lambda self: None}, "close takes other arguments"),
+    "upgrade": ({"upgrade": lambda self, attributes: attributes}, "upgrade takes other arguments"),
+    "version": ({"version": "2"}, "bad version"),
+}
+
+
+@pytest.mark.parametrize("made", ["custom", "operator"])
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_an_operator_class_take_the_arguments_that_they_get(name: str, made: str) -> None:
+    members, message = METHODS[name]
+    bases = (tw.Operator,) if name == "no process" else (Passing,)
+    code, ticks = type("Wrong", bases, members)(), Calls().ticks
+    with pytest.raises(GraphError, match=message) as caught:
+        ticks.custom(code, Tick) if made == "custom" else tw.operator(code, ticks, into=Tick)
+    assert caught.value.where is not None
+    assert caught.value.where.file == __file__
+
+
+def test_by_belongs_to_the_window() -> None:
+    with pytest.raises(GraphError, match="not an aggregate") as caught:
+        Calls().ticks.aggregate(window.running(), by="symbol", n=agg.count())  # type: ignore[arg-type]
+    assert caught.value.hint == "by= is an argument of the window: window.running(by='symbol')"
+
+
+def test_the_state_of_an_operator_class_is_not_given_as_an_option() -> None:
+    with pytest.raises(GraphError, match="state has no meaning here"):
+        Calls().ticks.custom(Passing(), Tick, state=0)
+
+
+@pytest.mark.parametrize("on", ["price", "symbol"])
+def test_a_window_by_time_is_over_a_time(on: str) -> None:
+    with pytest.raises(GraphError, match=f"{on} is not a time"):
+        Calls().ticks.aggregate(window.tumbling(time=2, on=on), n=agg.count())
+
+
+OPERATIONS: list[Callable[[Any], Any]] = [
+    lambda n: n**2,
+    lambda n: 2**n,
+    lambda n: n % 2,
+    lambda n: n // 2,
+    lambda n: -n,
+    lambda n: abs(n),
+    lambda n: round(n, 2),
+    lambda n: float(n),
+    lambda n: n > 2,
+    lambda n: n or 0,
+]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_what_aggregates_are_not_combined_by_is_refused(operation: Callable[[Any], Any]) -> None:
+    with pytest.raises(GraphError, match=r"combined only by \+ - \* /") as caught:
+        operation(agg.sum("price") / agg.count())
+    assert caught.value.where is not None
+    assert caught.value.where.file == __file__
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if n not in ("tw.spark", "stream.aggregate")])

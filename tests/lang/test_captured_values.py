@@ -372,6 +372,45 @@ def test_an_operator_has_one_copy_of_an_object_wherever_it_is_captured() -> None
     assert Freezer().freeze(lambda: Group().members)() == []
 
 
+@pytest.mark.parametrize("make", [list, dict, set, bytearray, lambda: ["end"], lambda: ("end", "of file")])
+def test_so_it_has_of_lists_and_dicts_that_several_functions_capture(make: Callable[[], Any]) -> None:
+    value = make()
+    holder = {"value": value}
+
+    def same(other: Any = value) -> bool:
+        return other is value
+
+    codes: list[Callable[[], bool]] = [
+        lambda: same(value) and same(),
+        lambda: value is holder["value"] and same(holder["value"]),
+        functools.partial(same, value),
+        functools.partial(lambda held, is_same: held["value"] is value and is_same(), holder, same),
+        lambda given=value: same(given),  # type: ignore[misc]
+        lambda *, given=value: same(given),  # type: ignore[misc]
+    ]
+    for code in codes:
+        assert Freezer().freeze(code)()
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_functions_that_fill_one_buffer_see_what_the_other_added(degree: int) -> None:
+    buffer: list[int] = []
+
+    def add(value: int) -> None:
+        buffer.append(value)
+
+    @tw.declare(state="stateless")
+    def twice(t: Any) -> Count:
+        buffer.clear()
+        add(t.n)
+        add(t.n)
+        return Count(sum(buffer))
+
+    app = tw.App("buffer")
+    app.source(tw.iterable(TUPLES), Row).map(twice, Count).sink(tw.collect())
+    assert [t.n for t in tw.run(app, engine="local", degree=degree).tuples()] == [2 * n for _, n in ROWS]
+
+
 def test_methods_of_captured_dicts_and_lists_are_copied() -> None:
     table = {"a": 1}
     get: Any = table.get

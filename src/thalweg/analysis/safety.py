@@ -30,8 +30,8 @@ def _check(graph: LogicalGraph) -> None:
             warn(_surprise(operator, effect))
         if isinstance(operator, Process) and operator.library is None and _waits_in_vain(operator):
             warn(
-                f"{name} ({operator.where}): its on_mark is never called, because not all of its input streams have event "
-                "time, or all punctuation; add .event_time(attribute) or .punctor(predicate) before it"
+                f"{name} ({operator.where}): its on_mark is never called, because not all of its input streams have "
+                "event time, or all punctuation; add .event_time(attribute) or .punctor(predicate) before it"
             )
 
 

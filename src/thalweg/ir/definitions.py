@@ -12,6 +12,7 @@ import decimal
 import enum
 import functools
 import hashlib
+import inspect
 import re
 import sys
 import types
@@ -160,7 +161,7 @@ class _Digest:
         elif callable(value) and hasattr(value, "__wrapped__"):  # a cached function
             self.add(value.__wrapped__)
         elif isinstance(value, Logic) or _is_users(type(value)):
-            self._all((type(value), vars(value), getattr(value, "config", None)))
+            self._all((type(value), _attributes(value), getattr(value, "config", None)))
 
     def _all(self, values: Any) -> None:
         self._word(len(values))
@@ -230,6 +231,12 @@ def _is_users_module(name: str) -> bool:
     """Built-in modules have no file; neither has a session of Python, whose code is the user's."""
     file = getattr(sys.modules.get(name), "__file__", None)
     return name == "__main__" or (file is not None and not _is_foreign(file))
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Those of an object, with the ones that are in slots."""
+    in_slots = [n for cls in type(value).__mro__ for n, v in vars(cls).items() if inspect.ismemberdescriptor(v)]
+    return {n: getattr(value, n) for n in in_slots if hasattr(value, n)} | getattr(value, "__dict__", {})
 
 
 _is_foreign = functools.cache(is_foreign)

@@ -39,14 +39,16 @@ from thalweg.ir.user_tracebacks import is_foreign
 F = TypeVar("F")
 
 _MARK = "__thalweg_frozen__"  # in the globals of frozen functions
-_ATOMS = frozenset((int, float, complex, str, bytes, bool, types.NoneType, types.ModuleType, types.BuiltinFunctionType))
+_SCALARS: frozenset[type] = frozenset((int, float, complex, str, bytes, bool, types.NoneType))
+_ATOMS = _SCALARS | {types.ModuleType, types.BuiltinFunctionType}
+_CONTAINERS = frozenset((list, dict, set, frozenset, tuple, bytearray))
 _WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, Cached)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
 _AT_CREATION = ("__module__", "__qualname__", "__doc__", "__slots__", "__orig_bases__")
 _FOR_SUBCLASSES = "__init_subclass__"
 _NOT_COPIED = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__slotnames__")
 
-HINT = "create files, connections and locks in `setup` of a tw.Operator, as self.resource, or inside the function"
+HINT = "create files, connections and locks inside the function, or return them from `setup` of a tw.Operator"
 
 _incomplete: weakref.WeakKeyDictionary[types.FunctionType, Freezer] = weakref.WeakKeyDictionary()
 
@@ -125,8 +127,8 @@ class Freezer:
         return made
 
     def copied(self, data: F, title: str) -> F:
-        """Data of an operator, such as a table."""
-        (made,) = self._values([data], lambda index: f"{title} cannot be sent to a worker")
+        """Data of an operator, such as a table, which its code does not capture as well."""
+        (made,) = self._values([data], lambda index: f"{title} cannot be sent to a worker", is_shared=False)
         return made  # type: ignore[no-any-return]
 
     def fill(self, made: types.FunctionType) -> bool:
@@ -320,15 +322,15 @@ class Freezer:
 
     # Values
 
-    def _values(self, values: list[Any], problem: Callable[[int], str]) -> list[Any]:
+    def _values(self, values: list[Any], problem: Callable[[int], str], *, is_shared: bool = True) -> list[Any]:
         """Copies of values; those of one function are copied together, because they may share parts. `problem`: the
-        message if the value of this index cannot be copied."""
+        message if the value of this index cannot be copied. `is_shared`: whether other code may capture parts, too."""
         if all(map(_is_atom, values)):
             return values
         if not self.copies:
             return [self.freeze(value) if isinstance(value, types.FunctionType) else value for value in values]
         try:
-            return _Copier(self).copied(values)
+            return _Copier(self, _SCALARS if is_shared else _SCALARS | _CONTAINERS).copied(values)
         except GraphError:
             raise
         except Exception as error:  # an object's own code may raise anything when it is pickled
@@ -361,7 +363,11 @@ class Freezer:
                 return value
             case Cached():
                 return self._cached(value)
-        return self._made[id(value)][1] if self.has_made(value) else NotImplemented
+        return self.found(value)
+
+    def found(self, value: Any) -> Any:
+        """The copy that has been made; NotImplemented: none."""
+        return self._made.get(id(value), (None, NotImplemented))[1]
 
     def has_made(self, value: Any) -> bool:
         return id(value) in self._made
@@ -386,35 +392,42 @@ def _title(code: Any) -> str:
 
 
 class _Copier(pickle.Pickler):
-    """Copies values by pickling them, as they are sent to workers; functions, classes and modules are not pickled."""
+    """Copies values by pickling them, as they are sent to workers; functions, classes and modules are not pickled, and
+    neither is an object of which the operator already has a copy. `unshared`: types of which it may have several."""
 
-    def __init__(self, freezer: Freezer) -> None:
+    def __init__(self, freezer: Freezer, unshared: frozenset[type] = _SCALARS) -> None:
         self._out = io.BytesIO()
         super().__init__(self._out, protocol=5)
-        self._freezer, self._held, self._objects = freezer, list[Any](), list[Any]()
+        self._freezer, self._unshared, self._held = freezer, unshared, list[Any]()
+        self._objects: dict[int, Any] = {}
 
     def copied(self, values: list[Any]) -> list[Any]:
-        self.dump((values, self._objects))  # the second list is written after the first, which fills it
-        if any(map(self._freezer.has_made, self._objects)):  # for a function among the values: now it is made
-            return _Copier(self._freezer).copied(values)
-        copies, objects = _Loader(self._out.getvalue(), self._held).load()
-        self._freezer.note(self._objects, objects)
+        self.dump(values)
+        objects = list(self._objects.values())
+        if any(map(self._freezer.has_made, objects)):  # for a function among the values: now it is made
+            return _Copier(self._freezer, self._unshared).copied(values)
+        self._objects[id(objects)] = objects
+        self.dump(objects)  # these are references to the parts of the first dump
+        loader = _Loader(self._out.getvalue(), self._held)
+        copies, made = loader.load(), loader.load()
+        self._freezer.note(objects, made)
         return copies  # type: ignore[no-any-return]
 
-    def reducer_override(self, obj: Any) -> Any:
-        if type(obj) is types.MappingProxyType:
-            return types.MappingProxyType, (dict(obj),)
-        held = NotImplemented if obj is _held else self._freezer.held(obj)
+    def persistent_id(self, obj: Any) -> int | None:
+        """Called for every part of the values. Of lists and dicts, too, there must be one copy: several functions may
+        change one, or compare its identity."""
+        kind = type(obj)
+        if kind in self._unshared or id(obj) in self._objects:
+            return None
+        held = self._freezer.found(obj) if kind in _CONTAINERS else self._freezer.held(obj)
         if held is NotImplemented:
-            if obj is not _held:
-                self._objects.append(obj)
-            return NotImplemented
+            self._objects[id(obj)] = obj
+            return None
         self._held.append(held)
-        return _held, (len(self._held) - 1,)
+        return len(self._held) - 1
 
-
-def _held(index: int) -> Any:
-    raise AssertionError("found by the loader")
+    def reducer_override(self, obj: Any) -> Any:
+        return (types.MappingProxyType, (dict(obj),)) if type(obj) is types.MappingProxyType else NotImplemented
 
 
 class _Loader(pickle.Unpickler):
@@ -422,9 +435,8 @@ class _Loader(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
         self._held = held
 
-    def find_class(self, module: str, name: str) -> Any:
-        is_held = module == __name__ and name == _held.__name__
-        return self._held.__getitem__ if is_held else super().find_class(module, name)
+    def persistent_load(self, index: int) -> Any:
+        return self._held[index]
 
 
 def _is_empty(cell: types.CellType) -> bool:

@@ -11,14 +11,30 @@ from thalweg.ir.user_tracebacks import raised_in
 
 
 def set_up(logic: Logic, operator: str, where: Where) -> Any:
+    before = _attributes(logic)
     try:
-        return logic.setup()
+        resource = logic.setup()
     except ResourceError:  # of an operator inside a loop
         raise
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise _failed("setup", operator, where, error) from error
+    assigned = [n for n, value in _attributes(logic).items() if value is not before.get(n, before)]
+    if assigned:
+        raise ResourceError(
+            f"`setup` of {operator} assigns {', '.join(assigned)}",
+            operator=operator,
+            where=where,
+            expected="a `setup` that returns what all keys share: its result is `self.resource`",
+            found=f"self.{assigned[0]} = …, which the objects of the keys do not have",
+            hint="return it; return a dict if it is several objects; `__init__` sets the state of a key",
+        )
+    return resource
+
+
+def _attributes(logic: Logic) -> dict[str, Any]:
+    return logic.__dict__ | ({"resource": logic.resource} if hasattr(logic, "resource") else {})
 
 
 def close(logic: Logic, resource: Any, operator: str, where: Where) -> None:

@@ -20,7 +20,7 @@ from thalweg.ir.sent_code import is_found, is_imported
 from thalweg.ir.types import TupleType
 
 CLASS = "class"
-HINT = "keep plain data in the state; create files, connections and locks in `setup`, as self.resource"
+HINT = "keep plain data in the state; return files, connections and locks from `setup`: they are `self.resource`"
 
 
 def type_name(tuple_type: TupleType) -> str:

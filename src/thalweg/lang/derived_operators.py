@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from thalweg.errors import GraphError, described, did_you_mean, shown
@@ -16,6 +17,7 @@ from thalweg.ir.types import FLOAT, INT, TupleType, conform
 from thalweg.ir.user_calls import call_place, user_frame
 from thalweg.ir.windows import Window
 from thalweg.lang.aggregates import apply_logic, check_window
+from thalweg.lang.operator_methods import check_methods
 from thalweg.lang.state_functions import changes_in_place, check_predicate
 from thalweg.lang.tuples import Tuple
 from thalweg.lang.type_classes import check_distance, check_ordered, check_subtracted
@@ -316,13 +318,30 @@ def custom(
     state in place. Without `by` there is one state for all tuples."""
     site = stream._site("custom", name)
     key = _keys([stream], by, site)
-    _check_operator(code, site)
+    _no_class(code, site)
     if isinstance(code, Logic):
+        check_methods(code, site.where)
+        if state is not None:
+            raise GraphError(
+                "custom: state has no meaning here",
+                where=site.where,
+                expected="state= only with a function",
+                found=f"state={shown(state)}",
+                hint=f"the state of {type(code).__qualname__} is its attributes: set them in __init__",
+            )
         logic = site.freezer.freeze_operator(code)
     elif not callable(code) or not takes(code, ["tuple", "state", "submit"]):
         expected = f"a function of a tuple, the state and submit, or {_AN_OPERATOR}"
         raise GraphError("custom: not a valid operator", where=site.where, expected=expected, found=called(code))
     else:
+        if isinstance(state, type | FunctionType):
+            raise GraphError(
+                "custom: bad state",
+                where=site.where,
+                expected="the initial state of a key, which is copied for each key",
+                found=described(state),
+                hint=f"state={state.__name__}()" if isinstance(state, type) else "the result of the function",
+            )
         logic = site.freezer.freeze_operator(Code(state))
         logic.config = StateFunction(site.freezer.freeze(code), changes_in_place(code, state, site.where))
     output = site.declared(into)
@@ -351,9 +370,10 @@ def operator(
             found=described(streams[0]) if streams else "none",
         )
     site = streams[0]._site("operator", name)
-    _check_operator(code, site)
+    _no_class(code, site)
     if not isinstance(code, Logic):
         raise GraphError("tw.operator: not an operator", where=site.where, expected=_AN_OPERATOR, found=described(code))
+    check_methods(code, site.where)
     for other in streams[1:]:
         streams[0]._same_app(other, site)
     key = _keys(streams, by, site)
@@ -422,19 +442,11 @@ def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType,
             ) from None
 
 
-def _check_operator(code: object, site: Any) -> None:
-    """What would fail only at the first tuple: a class, which is callable like a function, or one without `process`."""
+def _no_class(code: object, site: Any) -> None:
+    """A class is callable too: without this check it would be treated as a function, and fail on the first tuple."""
     if isinstance(code, type) and issubclass(code, Logic):
         hint = f"{code.__name__}(…)"
         raise GraphError("a class instead of an instance", where=site.where, expected=_AN_OPERATOR, hint=hint)
-    if isinstance(code, Logic) and type(code).process is Logic.process:
-        methods = [name for name, value in vars(type(code)).items() if callable(value) and not name.startswith("__")]
-        raise GraphError(
-            f"{type(code).__name__} has no method process",
-            where=site.where,
-            expected="def process(self, t, port)",
-            found=f"a class with {', '.join(methods) or 'no methods'}",
-        )
 
 
 def _applied(

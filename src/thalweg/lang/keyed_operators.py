@@ -84,6 +84,8 @@ def _fields(
         if field in fields:
             raise GraphError(f"the field {field} is given twice", where=site.where, expected="each field once")
         option = did_you_mean(field, ("window", "on_error", "name"))
+        if field == "by":
+            option = f"by= is an argument of the window: window.running(by={shown(more[field])})"
         if option and not isinstance(more[field], AggregateExpr):
             raise GraphError(
                 "not an aggregate",

@@ -12,7 +12,7 @@ from thalweg.ir.frozen_code import Freezer
 from thalweg.ir.logic import Logic
 from thalweg.ir.operators import DEAD_LETTER, MARK, Operator, StreamRef
 from thalweg.ir.state_pickles import check_initial_state
-from thalweg.ir.types import DATETIME, TupleType
+from thalweg.ir.types import DATETIME, INT, TupleType
 from thalweg.ir.user_calls import call_place, prefixed, user_frame
 from thalweg.ir.windows import PUNCTUATION, Window
 from thalweg.lang.dropped_attributes import time_hint
@@ -137,6 +137,10 @@ class OperatorSite:
     def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
         """A length of time must be in the unit of the attribute: 10 may mean seconds, but is 10 µs for a datetime."""
         kind = stream.tuple_type.get(attribute)
+        if kind not in (INT, DATETIME):
+            raise GraphError(
+                f"{attribute} is not a time", where=self.where, expected="int or datetime", found=str(kind)
+            )
         if clock != (kind == DATETIME):
             raise GraphError(
                 "a length of time in a different unit than the event time",

@@ -184,7 +184,7 @@ def missing_error(missing: list[DeclaredParam]) -> GraphError:
     return GraphError(
         f"{'this parameter has' if len(missing) == 1 else 'these parameters have'} no value: "
         + ", ".join(d.name for d in missing),
-        expected="\n            ".join(lines),
+        expected="\n        ".join(lines),
         hint=f"--param {first.name}={value}, or {ENVIRONMENT}{first.name.upper()} in the environment",
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
+from thalweg.errors import GraphError
 from thalweg.ir.frozen_code import freeze_before_operator
 from thalweg.ir.user_calls import call_place, user_frame
 
@@ -38,6 +39,18 @@ class AggregateExpr:
 
     def __rtruediv__(self, other: float) -> AggregateExpr:
         return Combined("/", _lift(other), self)
+
+    def _refused(self, *other: object) -> NoReturn:
+        raise GraphError(
+            "aggregates are combined only by + - * /",
+            where=call_place(user_frame()),
+            expected="an aggregate, or a combination of aggregates and numbers by + - * /",
+            hint="compute the rest in a .map() after the aggregate",
+        )
+
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refused
+    __lt__ = __le__ = __gt__ = __ge__ = _refused
+    __neg__ = __pos__ = __abs__ = __round__ = __int__ = __float__ = __bool__ = _refused
 
 
 @dataclass(frozen=True, slots=True)
