@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.liveness import live_attributes
 from thalweg.analysis.order_keys import OrderLayout, order_layout
 from thalweg.codegen.chain import ChainWriter, chain_inputs, find_chains
 from thalweg.codegen.function_kernels import Functions
 from thalweg.codegen.operator_calls import CallSite, call_of
 from thalweg.codegen.segments import BracketStep, CallCode, bracketed_segments, brackets_of, plain_segments
+from thalweg.ir.definitions import helper_variables
+from thalweg.ir.facts import NOT_STATELESS
+from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.layout import Wire, layout
 from thalweg.ir.operators import Join, Operator, StreamRef
 from thalweg.ir.pe_id import PeId
 from thalweg.ir.plan import Plan
+from thalweg.runtime.helper_modules import HelperVariables
 from thalweg.runtime.pe_program import Program
 
 _IMPORTS = """\
@@ -92,6 +97,7 @@ def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
         forwards=layout(plan).wires_beyond(pe),
         routes={w.index: w.route for w in sent},
         wire_columns={w.index: facts.live[w.stream] for w in sent},
+        helpers={n: _helpers(graph, o) for n, o in operators.items()},
         buckets=plan.buckets,
         frame_rows=plan.frame_rows,
         fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
@@ -102,6 +108,12 @@ def _compile(facts: _Facts, pe: PeId, names: tuple[str, ...]) -> Program:
 def _kept(facts: _Facts, operator: Join) -> set[str]:
     """The attributes of a right tuple that a join stores: the live ones that are not in the key."""
     return set(facts.live[operator.inputs[1]]) - set(operator.on)
+
+
+def _helpers(graph: LogicalGraph, operator: Operator) -> HelperVariables:
+    """The variables of helper modules that it reads. Code that may change some, such as a cache, is not checked."""
+    facts = facts_of(graph)[operator.name]
+    return {} if facts.declared or facts.has(*NOT_STATELESS) else helper_variables(operator)
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from thalweg.ir.logic import Logic
 from thalweg.ir.names_read import names_read
 from thalweg.ir.operators import Operator, StreamRef, code_fingerprint
 from thalweg.ir.secret import Secret
+from thalweg.ir.sent_code import is_imported
 from thalweg.ir.tuple_copies import IDENTITY, has_code, original
 from thalweg.ir.types import TupleType
 from thalweg.ir.user_tracebacks import is_foreign
@@ -34,6 +35,7 @@ from thalweg.ir.windows import Window
 CODE = "code "  # what the text of code begins with, before its digest
 _NUMBERS = (int, float, complex, bool, decimal.Decimal)
 _PLAIN = (str, bytes, type(None), *_NUMBERS, dt.datetime, dt.date, dt.time, dt.timedelta)
+_CONTAINERS = (list, tuple, set, frozenset)
 _TYPE = "tuple type"
 _NOT_COMPARED = ("name", "where", "own_types")
 _OF_PYTHON = frozenset(
@@ -97,6 +99,22 @@ def _text(value: Any) -> str:
     return f"{CODE}{digest(value)}"
 
 
+def helper_variables(operator: Operator) -> dict[tuple[str, str], str]:
+    """The variables of helper modules that an operator's code reads and that hold data: a digest of each, by module and
+    name. Workers import these modules from their files."""
+    found = _Digest()
+    for field in dataclasses.fields(operator):
+        if field.name not in _NOT_COMPARED:
+            found.add(getattr(operator, field.name))
+    return {place: digest(value) for place, value in found.variables.items() if _is_data(value)}
+
+
+def _is_data(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_data, value)) and all(map(_is_data, value.values()))
+    return all(map(_is_data, value)) if isinstance(value, _CONTAINERS) else type(value) in _PLAIN
+
+
 def digest(value: Any) -> str:
     found = _Digest()
     found.add(value)
@@ -109,6 +127,7 @@ class _Digest:
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
         self.seen: dict[int, object] = {}  # kept, so that no other object gets the same id
+        self.variables: dict[tuple[str, str], Any] = {}  # of helper modules: by module and name
 
     def _word(self, *words: object) -> None:
         for word in words:
@@ -181,6 +200,8 @@ class _Digest:
             if name in function.__globals__:
                 self._word(name)
                 self.add(function.__globals__[name])
+                if is_imported(function):
+                    self.variables[function.__globals__["__name__"], name] = function.__globals__[name]
                 self._of_module(function.__globals__[name], _all_names(function.__code__))
 
     def _held(self, function: types.FunctionType) -> None:
@@ -204,6 +225,7 @@ class _Digest:
             if name in vars(module):
                 self._word(name)
                 self.add(vars(module)[name])
+                self.variables[module.__name__, name] = vars(module)[name]
                 self._of_module(vars(module)[name], [other for other in names if other != name])
 
     def _class(self, cls: type) -> None:

@@ -18,6 +18,7 @@ from thalweg.runtime.brackets import Stack
 from thalweg.runtime.frame import Frame
 from thalweg.runtime.frame_operators import FrameOperators
 from thalweg.runtime.generated_code import generated
+from thalweg.runtime.helper_modules import check_helpers
 from thalweg.runtime.merge_frames import slices
 from thalweg.runtime.pe_program import Output, Program
 from thalweg.runtime.resources import Resources
@@ -31,6 +32,8 @@ class PE(FrameOperators):
 
     def __init__(self, program: Program, channel: int, resources: Resources) -> None:
         super().__init__(program, resources)
+        for name, helpers in program.helpers.items():
+            check_helpers(program.operators[name], helpers)
         self.channel = channel
         self._code = generated(program)
         self.segments = self._code.segments

@@ -13,6 +13,7 @@ from thalweg.ir.plan import Route
 from thalweg.ir.types import AttributeType, TupleType
 from thalweg.ir.user_tracebacks import Raised, raised_in
 from thalweg.runtime.frame import Frame
+from thalweg.runtime.helper_modules import HelperVariables
 from thalweg.runtime.pe_counts import Counts
 
 # What a bracket encloses: the call of an operator, the kernel of a chain of operators, or sending to a wire.
@@ -37,6 +38,7 @@ class Program:
     forwards: frozenset[int]
     routes: Mapping[int, Route]
     wire_columns: Mapping[int, tuple[str, ...]]
+    helpers: Mapping[str, HelperVariables]  # what each operator reads of helper modules
     buckets: int
     frame_rows: int
     fingerprint: str

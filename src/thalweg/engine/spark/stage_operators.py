@@ -74,8 +74,8 @@ class StatefulPE(StatefulProcessor):
                         epoch, end = pulse.epoch, pulse.base if pulse.final else None
                 else:
                     parcels.append(Parcel(channel, int(stream), bytes(content)))
-        ran = run_stateful_pe(pes.of(self.program, channel), parcels, self.buckets, passed, epoch, end)
         try:
+            ran = run_stateful_pe(pes.of(self.program, channel), parcels, self.buckets, passed, epoch, end)
             with self.notes.note(self.program) as note:
                 sent = list(note.running(parcel_rows(ran, self.labels, spent)))
         except ThalwegError as error:
