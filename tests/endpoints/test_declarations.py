@@ -78,6 +78,18 @@ def test_every_declaration_without_a_safe_default_is_required() -> None:
     assert declarations(Feed) == common | {"sink_row", "placed", "shows_order", "target", "writer", "check_sink"}
 
 
+def test_a_class_that_lacks_a_declaration_does_not_change_what_others_are() -> None:
+    """It stays among the subclasses of its bases, which an abstract base class would ask."""
+
+    class Other(Items):
+        call = ""
+
+    assert issubclass(Other, FedByDriver)
+    with pytest.raises(InternalError):
+        type("Both", (FedByDriver, SinkEndpoint), {})
+    assert not issubclass(Other, SinkEndpoint)
+
+
 def test_a_source_is_of_one_of_the_three_kinds() -> None:
     whole = dict.fromkeys(declarations(Beacon)) | {"call": ""}
     with pytest.raises(InternalError, match="the source Odd is not a ReadAgain, FedByDriver or FedBySpark"):

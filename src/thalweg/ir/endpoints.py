@@ -7,7 +7,7 @@ default only where a wrong one is harmless or fails.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ class Connector:
     trial: Mapping[str, str]
 
 
-class Endpoint(ABC):
+class Endpoint:
     """What sources and sinks have in common."""
 
     __slots__ = ()
