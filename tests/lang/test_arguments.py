@@ -9,7 +9,8 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -221,7 +222,9 @@ WRONG: dict[str, list[Any]] = {
     "stream.parallel key": KEY,
     "stream.punctor before": FLAG,
     "stream.split ports": [None, *COUNT],
-    "stream.split_randomly shares": [None, 1, "12", b"12", {1, 2}, [True, True], ["1"], [-1, 2], [float("nan")], []],
+    "stream.split_randomly shares": [
+        *(None, 1, "12", b"12", {1, 2}, {1: 2}, [True, True], ["1"], [-1, 2], [float("nan")], []),
+    ],
     "stream.split_randomly seed": [None, "1", True, 1.5, [1]],
     "app.source partition_by": KEY,
     "tw.beacon shards": COUNT,
@@ -363,6 +366,56 @@ def test_the_state_of_an_operator_class_is_not_given_as_an_option() -> None:
 def test_a_window_by_time_is_over_a_time(on: str) -> None:
     with pytest.raises(GraphError, match=f"{on} is not a time"):
         Calls().ticks.aggregate(window.tumbling(time=2, on=on), n=agg.count())
+
+
+class Visit(tw.Tuple):
+    at: datetime
+    number: int
+    page: str
+    paid: Decimal
+
+
+AN_HOUR = timedelta(hours=1)
+OTHER_UNITS: dict[str, Callable[[tw.Stream], object]] = {
+    "int": lambda s: s.event_time("at").aggregate(window.tumbling(time=2, on="number"), n=agg.count()),
+    "datetime": lambda s: s.event_time("number").aggregate(window.tumbling(time=AN_HOUR, on="at"), n=agg.count()),
+    "window": lambda s: _renamed(s).aggregate(window.tumbling(time=2), n=agg.count()),
+    "dedup": lambda s: _renamed(s).dedup("page", within=2),
+    "join": lambda s: s.event_time("number").join(
+        _renamed(s).map(lambda t: {"at": t.at, "page": t.page}), window.within(2), on="page"
+    ),
+}
+
+
+def _renamed(visits: tw.Stream) -> tw.Stream:
+    """The attribute of the event time, but with an int instead of a datetime."""
+    return visits.event_time("at").map(lambda t: {"at": t.number, "page": t.page})
+
+
+@pytest.mark.parametrize("name", OTHER_UNITS)
+def test_an_attribute_in_another_unit_than_the_event_time_is_refused(name: str) -> None:
+    visits = tw.App("visits").source(tw.files("visits"), Visit)
+    with pytest.raises(GraphError, match="is not in the unit of the event time") as caught:
+        OTHER_UNITS[name](visits)
+    assert caught.value.hint is not None
+
+
+def test_event_times_in_different_units_are_not_combined() -> None:
+    visits = tw.App("visits").source(tw.files("visits"), Visit)
+    both = visits.event_time("at").union(visits.event_time("number"))
+    with pytest.raises(GraphError, match="has no event time"):
+        both.aggregate(window.tumbling(time=2, on="number"), n=agg.count())
+
+
+@pytest.mark.parametrize("distance", [-1, float("nan"), Decimal(-1), Decimal("NaN"), Decimal("sNaN")])
+def test_a_distance_is_not_negative_and_not_nan(distance: Any) -> None:
+    visits = tw.App("visits").source(tw.files("visits"), Visit)
+    for make in (window.tumbling, window.sliding):
+        with pytest.raises(GraphError, match="bad delta"):
+            make(delta=distance, on="paid")
+    other = visits.map(lambda t: {"price": t.paid})
+    with pytest.raises(GraphError, match="bad band"):
+        visits.join(other, window.last(2), band=("paid", "price", distance))
 
 
 OPERATIONS: list[Callable[[Any], Any]] = [

@@ -190,6 +190,7 @@ class Stream:
     time: str = ""  # the attribute with the event time
     at_ends: bool = False  # whether that is the end of a window, which the window does not include
     timed: bool = False
+    clock: bool = False  # whether the event time is that of a datetime
     idle: int | None = None  # for how many epochs without tuples other streams wait for its event time; None: always
     beside_late: Stream | None = field(default=None, compare=False, repr=False)
     beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
@@ -201,7 +202,13 @@ class Stream:
     def _with_times_of(self, other: Stream) -> Stream:
         """The stream with the marks and the event time of another one."""
         return replace(
-            self, marks=other.marks, time=other.time, at_ends=other.at_ends, timed=other.timed, idle=other.idle
+            self,
+            marks=other.marks,
+            time=other.time,
+            at_ends=other.at_ends,
+            timed=other.timed,
+            clock=other.clock,
+            idle=other.idle,
         )
 
     def with_late(self, late: Stream, other: Stream | None = None) -> Stream:

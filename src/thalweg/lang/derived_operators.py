@@ -131,7 +131,7 @@ def dedup(stream: Stream, by: Names, *, within: Duration | None = None, name: st
     if within is None:
         logic.config = DedupConfig(None, time)
         return site.process("dedup", logic, [stream], by=[key], outputs=[stream.tuple_type])[0]
-    site.check_unit(stream, time, isinstance(within, dt.timedelta))
+    site.check_time(stream, time, isinstance(within, dt.timedelta))
     logic.config = DedupConfig(length_of_time("dedup: bad within", within, least=0, where=site.where), time)
     outputs = [stream.tuple_type] * 2
     first, late = site.process("dedup", logic, [stream], by=[key], outputs=outputs, marks=stream.marks, timed=True)
@@ -184,8 +184,8 @@ def windowed_join(
         )
     for side in (theirs, mine):
         if isinstance(side, Within):
-            site.check_unit(stream, site.time_attribute(stream), side.clock)
-            site.check_unit(other, site.time_attribute(other), side.clock)
+            site.check_time(stream, site.time_attribute(stream), side.clock)
+            site.check_time(other, site.time_attribute(other), side.clock)
     counts = [w.count if isinstance(w, Last) else None for w in (mine if mine is not None else Last(0, ()), theirs)]
     output = joined_type(site.name, stream.tuple_type, other.tuple_type, on, site)
     theirs_names = tuple(n for n in output.names if n not in stream.tuple_type.names)

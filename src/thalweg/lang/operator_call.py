@@ -119,7 +119,7 @@ class OperatorSite:
             if not stream.timed:
                 self.time_attribute(stream)
             stream._check_attributes((time,), self)
-            self.check_unit(stream, time, window.clock)
+            self.check_time(stream, time, window.clock)
             return replace(window, on=time, of_ends=stream.at_ends and time == stream.time)
         if window.marks == PUNCTUATION and (stream.marks is None or stream.timed):
             raise GraphError(
@@ -133,6 +133,18 @@ class OperatorSite:
             stream._check_attributes((attribute,), self)
             check_distance("a delta", attribute, stream.tuple_type.kind(attribute), delta, self.where)
         return window
+
+    def check_time(self, stream: Stream, attribute: str, clock: bool) -> None:
+        """The attribute, the length of time that it is compared with and the stream's event time have one unit."""
+        self.check_unit(stream, attribute, clock)
+        if clock != stream.clock:
+            raise GraphError(
+                f"{attribute} is not in the unit of the event time",
+                where=self.where,
+                expected=str(DATETIME if stream.clock else INT),
+                found=str(stream.tuple_type.get(attribute)),
+                hint=f'.event_time("{attribute}") makes it the event time',
+            )
 
     def check_unit(self, stream: Stream, attribute: str, clock: bool) -> None:
         """A length of time must be in the unit of the attribute: 10 may mean seconds, but is 10 µs for a datetime."""
@@ -244,5 +256,6 @@ def longest(streams: list[Stream]) -> int | None:
 
 
 def _alike_marked(streams: list[Stream]) -> bool:
-    """Whether all streams have event time, or all punctuation; otherwise the result of combining them has neither."""
-    return all(s.marks is not None for s in streams) and len({s.timed for s in streams}) == 1
+    """Whether all streams have event time in one unit, or all punctuation; otherwise the result of combining them has
+    neither."""
+    return all(s.marks is not None for s in streams) and len({(s.timed, s.timed and s.clock) for s in streams}) == 1

@@ -88,7 +88,9 @@ def event_time(
         step=every,
         idle=idle,
     )
-    return replace(site.stream(operator), marks=StreamRef(site.name, 1), time=attribute, timed=True, idle=idle)
+    clock = self.tuple_type.get(attribute) == DATETIME
+    marks = StreamRef(site.name, 1)
+    return replace(site.stream(operator), marks=marks, time=attribute, timed=True, clock=clock, idle=idle)
 
 
 @checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,7 +165,8 @@ def split_randomly(
 ) -> tuple[Stream, ...]:
     """Each tuple goes to a random output stream, in these shares. The same seed gives the same streams."""
     site = OperatorSite(self.app, "split_randomly", name)
-    given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, set | frozenset | bytes) else []
+    no_list = set | frozenset | Mapping | bytes
+    given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, no_list) else []
     if not all(fits(share, float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(
             "split_randomly: bad shares",

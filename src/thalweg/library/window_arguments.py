@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 from thalweg.errors import GraphError, Where, shown
@@ -42,7 +43,8 @@ def length_of_time(message: str, value: Any, *, least: int, where: Where | None 
 
 def distance_of(message: str, delta: Any, where: Where | None = None) -> Any:
     """A distance between values of an attribute. Whether its unit is that of the attribute is not checked here."""
-    if delta != delta or delta < type(delta)():
+    nan = delta.is_nan() if isinstance(delta, Decimal) else delta != delta  # a signaling NaN cannot be compared
+    if nan or delta < type(delta)():
         raise GraphError(message, where=where, expected="a distance, 0 or more", found=shown(delta))
     return delta
 
