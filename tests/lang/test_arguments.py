@@ -51,6 +51,9 @@ class Passing(tw.Operator):
         self.submit(t)
 
 
+KINDS_OF_WINDOWS = ("time", "delta", "punctuation", "punctuations")
+
+
 class Calls:
     """The functions by name, with valid arguments; each is called with one of them replaced."""
 
@@ -129,6 +132,9 @@ class Calls:
         function = self.function(name)
         parameters = inspect.signature(function).parameters.values()
         given = self.valid.get(name, {p.name: "price" for p in parameters if p.name == "argument"}) | {argument: value}
+        if argument in KINDS_OF_WINDOWS and "count" in given:
+            del given["count"]  # the window would be of two kinds, whatever the value is
+            given |= {"on": "price"} if argument == "delta" else {}
         several = next((p for p in parameters if p.kind is p.VAR_POSITIONAL), None)
         if several is None:
             return function(**given)
