@@ -165,7 +165,7 @@ def split_randomly(
 ) -> tuple[Stream, ...]:
     """Each tuple goes to a random output stream, in these shares. The same seed gives the same streams."""
     site = OperatorSite(self.app, "split_randomly", name)
-    no_list = set | frozenset | Mapping | bytes
+    no_list = set, frozenset, Mapping, bytes
     given = list(shares) if isinstance(shares, Iterable) and not isinstance(shares, no_list) else []
     if not all(fits(share, float) and share >= 0 for share in given) or not 0 < sum(given) < math.inf:
         raise GraphError(
