@@ -99,6 +99,37 @@ def test_wherever_event_time_is(combine: Any) -> None:
     assert found.by_epoch("out")[0] != [], "windows are closed before the end"
 
 
+MEETINGS: dict[str, Any] = {
+    "pair": lambda first, second: first.pair(second),
+    "merge_ordered": lambda first, second: first.merge_ordered(second, on="t"),
+    "barrier": lambda first, second: first.barrier(second.map(lambda r: {"other": r.k})),
+}
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_streams_that_wait_for_each_other_have_the_minimum_of_their_event_times(name: str, turned: bool) -> None:
+    """The second source is far ahead. Its event time alone would make all tuples of the first late."""
+    app = tw.App("meeting")
+    behind, ahead = (
+        app.source(tw.iterable(readings(k, *range(start, start + 12))), Reading, name=k).event_time(
+            "t", lateness=12, idle=None
+        )
+        for k, start in (("behind", 0), ("ahead", 100))
+    )
+    counts(MEETINGS[name](*((ahead, behind) if turned else (behind, ahead))), 4)
+    result = tw.run(app, engine="local", degree=1, max_tuples_per_epoch=6)
+    assert result.tuples("late") == []
+
+
+def test_a_stream_without_event_time_leaves_none_to_streams_that_meet_it() -> None:
+    app = tw.App("meeting")
+    timed, untimed = source(app, "a").event_time("t"), source(app, "b")
+    for made in (timed.pair(untimed), timed.merge_ordered(untimed, on="t")):
+        with pytest.raises(GraphError, match="has no event time"):
+            counts(made)
+
+
 def test_shards_are_concurrent_and_files_are_not(tmp_path: Path) -> None:
     app = tw.App("shards")
     counts(source(app, "a", shards=4).event_time("t"))

@@ -270,7 +270,7 @@ def merge_ordered(
     logic = MergeOrdered(len(ports))
     logic.config = MeetConfig(len(ports), on)
     by: list[tuple[str, ...]] = [()] * len(ports)
-    return site.process("merge_ordered", logic, ports, by=by, outputs=[stream.tuple_type], on_error=on_error)[0]
+    return site.meeting("merge_ordered", logic, ports, by, stream.tuple_type, on_error)
 
 
 @checked
@@ -288,7 +288,7 @@ def barrier(stream: Stream, *others: Stream, by: Names = None, name: str | None 
         output = joined
     logic = Barrier(len(ports))
     logic.config = MeetConfig(len(ports), names=tuple(taken))
-    return site.process("barrier", logic, ports, by=key, outputs=[output])[0]
+    return site.meeting("barrier", logic, ports, key, output)
 
 
 @checked
@@ -299,7 +299,7 @@ def pair(stream: Stream, *others: Stream, by: Names = None, name: str | None = N
     key = _keys(ports, by, site)
     logic = Pair(len(ports))
     logic.config = MeetConfig(len(ports))
-    return site.process("pair", logic, ports, by=key, outputs=[stream.tuple_type])[0]
+    return site.meeting("pair", logic, ports, key, stream.tuple_type)
 
 
 @checked

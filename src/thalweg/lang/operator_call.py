@@ -220,6 +220,26 @@ class OperatorSite:
             made = [s._with_times_of(like) for s in made]
         return made
 
+    def meeting(
+        self,
+        word: str,
+        logic: Logic,
+        streams: list[Stream],
+        by: list[tuple[str, ...]],
+        output: TupleType,
+        on_error: str = "fail",
+    ) -> Stream:
+        """An operator that lets tuples of several streams wait for each other. The marks of its results are those of
+        all streams together, as after a union."""
+        marks = self.marks_of(streams)
+        timed = marks is not None and streams[0].timed
+        made = self.process(word, logic, streams, by=by, outputs=[output], marks=marks, timed=timed, on_error=on_error)[
+            0
+        ]
+        if not timed or (output is streams[0].tuple_type and len({(s.time, s.at_ends) for s in streams}) > 1):
+            made = replace(made, time="", at_ends=False)
+        return replace(made, marks=made.marks if marks is not None else None, timed=timed)
+
     def windowed(
         self,
         stream: Stream,
