@@ -298,6 +298,7 @@ class Expressions:
         given = dict(zip(declared.names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
         if len(node.args) + len(node.keywords) != len(given) or given.keys() != set(declared.names):
             raise Opaque(f"it does not give each attribute of {declared.name} exactly once")
+        self.typed.made.add(made)
         return Record(tuple((name, self.expr(given[name])) for name in declared.names))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,14 @@ def declared_type(into: type[Tuple] | None, where: Where) -> TupleType:
     if not (isinstance(into, type) and issubclass(into, Tuple)):
         raise GraphError("not a tuple type", where=where, expected="a subclass of tw.Tuple", found=shown(into))
     return into.tuple_type
+
+
+def only_class(made: Set[type[Tuple]], read: Function) -> type[Tuple] | None:
+    """The class of the tuples that a function makes; a branch that returns a dict gives it the same attributes."""
+    if len(made) != 1 or not isinstance(read.expr, Record):
+        return None
+    (only,) = made
+    return only if {name for name, _ in read.expr.fields} == set(only.tuple_type.names) else None
 
 
 def map_type(read: Function, into: type[Tuple] | None, site: OperatorSite) -> TupleType:

@@ -16,7 +16,7 @@ from thalweg.ir.operators import Function, Policy, StreamRef
 from thalweg.ir.types import INT
 from thalweg.lang.dropped_attributes import naming_the_dropper
 from thalweg.lang.operator_call import OperatorSite
-from thalweg.lang.outputs import in_declared_order, map_type, returned_tuple
+from thalweg.lang.outputs import in_declared_order, map_type, only_class, returned_tuple
 from thalweg.lang.read_function import read_function
 from thalweg.lang.tuples import Tuple
 
@@ -38,9 +38,10 @@ def map(
     """One tuple out for each tuple in. The function returns a dict or a tuple; `into` declares its type."""
     site = OperatorSite(self.app, "map", name)
     policy, letters = site.policy(on_error)
+    made: set[type[Tuple]] = set()
     with naming_the_dropper(self):
-        read = read_function(function, self.tuple_type, site.where, site.freezer)
-    output = map_type(read, into, site)
+        read = read_function(function, self.tuple_type, site.where, site.freezer, made=made)
+    output = map_type(read, into or only_class(made, read), site)
     if isinstance(read.expr, Record):
         read = in_declared_order(read, output, site.where)
     elif read.expr is not None:

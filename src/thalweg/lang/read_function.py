@@ -13,6 +13,7 @@ from thalweg.ir.types import TupleType, unknown_attribute
 from thalweg.lang.captures import Opaque
 from thalweg.lang.reader import FunctionReader
 from thalweg.lang.state_functions import check_predicate
+from thalweg.lang.tuples import Tuple
 
 
 def read_function(
@@ -22,9 +23,10 @@ def read_function(
     freezer: Freezer | None = None,
     *,
     as_truth: bool = False,
+    made: set[type[Tuple]] | None = None,
 ) -> Function:
     """The user's function with the values that it captures now, and its expression if it can be read. `as_truth`: only
-    the truth of its result matters."""
+    the truth of its result matters. `made` gets the classes of the tuples that it returns."""
     if not callable(function):
         raise GraphError("not a function", where=where, expected="a function of one tuple", found=shown(function))
     if as_truth:
@@ -33,9 +35,12 @@ def read_function(
     function, input_type = freezer.freeze(function), freezer.tuple_type(input_type)
     try:
         reader = FunctionReader(function, input_type, as_truth=as_truth, via=where.via)
-        return Function(function, where, reader.read())
+        read = Function(function, where, reader.read())
     except Opaque as reason:
         return Function(function, where, None, str(reason))
+    if made is not None:
+        made |= reader.typed.made
+    return read
 
 
 def attribute_function(name: str, input_type: TupleType, where: Where) -> Function:

@@ -10,6 +10,7 @@ from thalweg.errors import redacted, shown
 from thalweg.ir.expr import Apply, Attr, Const, Expr, Record, apply, can_raise, reads, text
 from thalweg.ir.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STR, AttributeType
 from thalweg.lang.captures import Opaque
+from thalweg.lang.tuples import Tuple
 
 MAX_STEPS = 5000  # of reading
 MAX_SIZE = 1500  # operations in one expression: locals that are used twice double it
@@ -27,6 +28,7 @@ class Typed:
 
     def __init__(self) -> None:
         self.weak: set[Expr] = set()
+        self.made: set[type[Tuple]] = set()  # the classes of the tuples that are made
         self._steps = 0
         self._sizes: dict[int, tuple[Expr, int]] = {}  # by identity; holds the expression, so that its id is not reused
 
