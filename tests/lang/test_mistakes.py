@@ -232,7 +232,6 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
         None,
     ),
     (lambda: source(Rich).aggregate(window.running(), s=agg.mean("cost")), "combined by /", "numbers", ".map() after"),
-    (lambda: source(Rich).map(lambda t: {"n": t.maybe}, Strict), "wrong type for n", "int", None),
     (lambda: source(Rich).map(lambda t: {"n": t.cost}, Strict), "wrong type for n", "int", None),
     (lambda: source(Rich).map(lambda t: {"n": t.when.year}), "cannot be inferred", "a declared tuple type", None),
     (lambda: source(Rich).split(lambda t: t.maybe, 2), "the function must return a port", "an int in 0..1", None),

@@ -50,21 +50,31 @@ def map_type(read: Function, into: type[Tuple] | None, site: OperatorSite) -> Tu
 
 
 def returned_tuple(read: Function, output: TupleType, where: Where) -> Function:
-    """A function that returns an attribute, which must be a tuple of the output type."""
+    """A function that returns an attribute, which must be a tuple of the output type. One that may be missing fails its
+    tuple if it is: a filter before the map may have removed those."""
     assert isinstance(read.expr, Expr)
     kind = read.expr.type
-    if kind.fields is None:
+    fields = kind.required.fields
+    if fields is None or not output.attributes:
         raise GraphError(
             "a map must return a tuple",
             where=where,
             expected="a dict of attributes, or an attribute that is a tuple",
             found=f"a single {kind}",
-            hint="a .filter() removes missing values" if kind.required.fields is not None else None,
+            hint=_scalar_hint(output) if fields is None else _MAY_BE_MISSING.format(fields.name),
         )
-    if not kind.fields.same_attributes(output):
-        found = str(kind.fields)
+    if not fields.same_attributes(output):
+        found = str(fields)
         raise GraphError("the map returns a different tuple type", where=where, expected=str(output), found=found)
     return replace(read, expr=None, opaque_because="it returns an attribute that is a tuple")
+
+
+_MAY_BE_MISSING = "remove missing values with a .filter() first, then declare the type: .map(function, {})"
+
+
+def _scalar_hint(output: TupleType) -> str | None:
+    """With a declared type of one attribute, it is clear what is meant."""
+    return f'return {{"{output.names[0]}": …}}' if len(output.names) == 1 else None
 
 
 def in_declared_order(read: Function, output: TupleType, where: Where) -> Function:
@@ -82,7 +92,7 @@ def in_declared_order(read: Function, output: TupleType, where: Where) -> Functi
     for name, kind in output.attributes:
         if name not in fields:
             raise GraphError(f"the map does not return {name}", where=where, expected=str(output))
-        if not accepts(kind, fields[name].type):
+        if not accepts(kind, fields[name].type.required):
             raise GraphError(
                 f"the map returns the wrong type for {name}",
                 where=where,
