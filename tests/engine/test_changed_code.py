@@ -251,6 +251,14 @@ CHANGES = {
         ('HERE / "out", format="jsonl"', 'HERE / "out", format="csv"'),
         "the sink files" + SINCE + "format was 'jsonl' and is 'csv'",
     ),
+    "sink of a different kind": (
+        ('slow.sink(tw.files(HERE / "out", format="jsonl"), name="files")', 'slow.sink(tw.collect(), name="files")'),
+        "the sink files" + SINCE + "it was tw.files(…) and is tw.collect()",
+    ),
+    "input of a sink": (
+        ('slow.sink(tw.none(), name="nowhere")', 'rows.sink(tw.none(), name="nowhere")'),
+        "the sink nowhere" + SINCE + "its input was slow and is rows",
+    ),
     "another sink": (
         ('slow.sink(tw.none(), name="nowhere")', 'slow.sink(tw.none(), name="elsewhere")'),
         "since the last start, operators are new: elsewhere",

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from thalweg.errors import Where, redacted
-from thalweg.ir.endpoints import Endpoint, SourceEndpoint
+from thalweg.ir.endpoints import Endpoint, SourceEndpoint, written
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.logic import Logic
 from thalweg.ir.names_read import names_read
@@ -37,6 +37,7 @@ _NUMBERS = (int, float, complex, bool, decimal.Decimal)
 _PLAIN = (str, bytes, type(None), *_NUMBERS, dt.datetime, dt.date, dt.time, dt.timedelta)
 _CONTAINERS = (list, tuple, set, frozenset)
 _TYPE = "tuple type"
+_ENDPOINT = "endpoint"
 _NOT_COMPARED = ("name", "where", "own_types")
 _OF_PYTHON = frozenset(
     (
@@ -75,7 +76,7 @@ def _parts(operator: Operator) -> Iterator[tuple[str, str]]:
 
 def _of_endpoint(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     """Without what its text must not show, such as a password."""
-    yield "endpoint", type(endpoint).__name__
+    yield _ENDPOINT, type(endpoint).__name__
     if isinstance(endpoint, SourceEndpoint) and endpoint.numbered is not None:
         yield "function", _text(endpoint.numbered)
     if endpoint.folder is not None:
@@ -270,6 +271,8 @@ def changes(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str,
         known = old.get(name, now)
         parts = [part for part in {**known, **now} if known.get(part) != now.get(part)]
         if parts:
+            if _ENDPOINT in parts:  # each has options of its own
+                parts = [part for part in parts if part in known and part in now]
             changed = "; ".join(_change(part, known.get(part), now.get(part)) for part in parts)
             title = name if now["kind"] == _TYPE else f"{now['kind']} {name}"
             yield f"the {title} is not as it was at the last start: {changed}"
@@ -282,6 +285,9 @@ def changes(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str,
 def _change(part: str, before: str | None, now: str | None) -> str:
     if (before or CODE).startswith(CODE) and (now or CODE).startswith(CODE):
         return _WORDS.get(part, f"its {part} changed")
+    if part == _ENDPOINT:
+        return f"it was {written(str(before))} and is {written(str(now))}"
+    part = "its input" if part == "inputs" else part
     return f"{part} was {before or 'nothing'} and is {now or 'nothing'}"
 
 

@@ -73,6 +73,11 @@ def known(kind: type) -> list[str]:
     return sorted(call for call, endpoint in _known.items() if issubclass(endpoint, kind))
 
 
+def written(name: str) -> str:
+    """How users write an endpoint, by the name of its class."""
+    return next((call for call, endpoint in _known.items() if endpoint.__name__ == name), name)
+
+
 def any_tuple_type(self: object, tuple_type: TupleType, where: Where) -> None:
     """A `check_source` or `check_sink` that accepts all tuple types."""
 
