@@ -32,6 +32,11 @@ class Named(tw.Tuple):
     name: str
 
 
+class Place(tw.Tuple):
+    n: int
+    place: str
+
+
 class Maybe(tw.Tuple):
     text: str | None
 
@@ -130,6 +135,42 @@ def test_none_in_an_attribute_suggests_an_optional_one() -> None:
     names.map(lambda t: Named({"b": "c"}.get(t.name)), Named).sink(tw.collect())
     with pytest.raises(TupleError, match=r"expected str, found NoneType \(None\); declare `str \| None`"):
         tw.run(app, engine="local")
+
+
+def missing_result(texts: tw.Stream) -> tw.Stream:
+    return texts.aggregate(window.tumbling(count=1), found=agg.apply(first_long, "text", str))
+
+
+def first_long(texts: list[Any]) -> Any:
+    return next((text for text in texts if len(text or "") > 9), None)
+
+
+NONE_RESULTS: dict[str, tuple[Any, str]] = {
+    "an aggregate's function": (missing_result, "the result of first_long"),
+    "a batch": (lambda s: s.map_batches(lambda table: table.rename_columns(["name"]), Named), "name"),
+    "a tuple of a window": (
+        lambda s: s.apply(window.tumbling(count=1), lambda ts: [{"name": ts[0].text}], Named),
+        "name",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NONE_RESULTS)
+def test_none_in_a_result_names_it_and_suggests_an_optional_one(what: str) -> None:
+    operator, name = NONE_RESULTS[what]
+    app = tw.App("none")
+    operator(app.source(tw.iterable([{"text": None}]), Maybe)).sink(tw.collect())
+    with pytest.raises(
+        TupleError, match=rf"{name}: expected str, found .*; declare `str \| None` if it may be missing"
+    ):
+        tw.run(app, engine="local")
+
+
+def test_none_for_the_missing_rows_of_a_table_suggests_an_optional_attribute() -> None:
+    texts = tw.App("table").source(tw.iterable([{"n": 1}]), Numbered)
+    with pytest.raises(GraphError, match="bad values for missing rows") as caught:
+        texts.lookup([Place(1, "here")], Place, on="n", missing={"place": None})
+    assert caught.value.hint == "declare it as `place: str | None`"
 
 
 def test_integers_of_thousands_of_digits_are_shortened() -> None:

@@ -35,6 +35,11 @@ class Fold:
         parts += [code_fingerprint(self.function)] if self.function is not None else []
         return f"{self.kind}({', '.join(parts)}){stored}"
 
+    @property
+    def result_path(self) -> str:
+        """What an error calls the result of a user's function."""
+        return f"the result of {getattr(self.function, '__name__', 'agg.apply')}"
+
     def value_of(self, row: Any) -> Any:
         """The argument's value for a tuple; with `picked`, a pair of the argument's value and the picked one."""
         if self.argument is None:

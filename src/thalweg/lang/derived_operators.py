@@ -437,8 +437,10 @@ def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType,
                 raise TypeError
             conform(missing[name], row.kind(name))
         except (TypeError, ValueError, OverflowError):
+            absent = name in added and name in missing and missing[name] is None
+            hint = f"declare it as `{name}: {row.kind(name)} | None`" if absent else None
             raise GraphError(
-                "lookup: bad values for missing rows", where=site.where, expected=expected, found=found
+                "lookup: bad values for missing rows", where=site.where, expected=expected, found=found, hint=hint
             ) from None
 
 

@@ -152,7 +152,7 @@ def _array(values: list[Any], name: str, kind: AttributeType) -> pa.Array:
 def _taken(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Column:
     """A column that the function returned, checked."""
     if column.null_count and not kind.optional:
-        raise TypeError(f"{name}: expected {kind}, found a null")
+        raise TypeError(f"{name}: expected {kind}, found a null; declare `{kind} | None` if it may be missing")
     try:
         if not kind.boxed:
             return from_arrow(plain_values(column, kind))

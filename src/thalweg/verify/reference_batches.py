@@ -69,7 +69,7 @@ def _value(column: pa.ChunkedArray, name: str, kind: AttributeType) -> Any:
     if kind is STR and pa.types.is_dictionary(column.type):
         column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
     if column.null_count and not kind.optional:
-        raise TypeError(f"{name}: expected {kind}, found a null")
+        raise TypeError(f"{name}: expected {kind}, found a null; declare `{kind} | None` if it may be missing")
     try:
         if not kind.boxed:
             return plain_values(column, kind).to_pylist()[0]

@@ -26,12 +26,12 @@ def _declared_type(call: FoldCall) -> AttributeType:
 
 def _applied(values: Sequence[Any], fold: Fold) -> Any:
     assert fold.function is not None
-    return conform(fold.function(list(values)), fold.type)
+    return conform(fold.function(list(values)), fold.type, fold.result_path)
 
 
 def _by_definition(values: list[Any], fold: Fold) -> Any:
     assert fold.function is not None
-    return conform(fold.function([*values]), fold.type)
+    return conform(fold.function([*values]), fold.type, fold.result_path)
 
 
 FOLDS = [
