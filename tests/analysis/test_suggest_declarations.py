@@ -20,10 +20,11 @@ from thalweg.analysis.derive_facts import facts_of
 from thalweg.analysis.form_regions import form_regions
 from thalweg.analysis.suggest_declarations import one_channel_warnings, suggestions
 from thalweg.analysis.unused_state import settled
-from thalweg.errors import ThalwegWarning
+from thalweg.errors import PlanError, ThalwegWarning
 from thalweg.ir.facts import HIDDEN_STATE
 from thalweg.ir.graph import LogicalGraph
 from thalweg.lang.app import App, Stream
+from thalweg.optimize.passes import make_plan
 from thalweg.optimize.request import PlanRequest
 from thalweg.planning.run_plan import plan_run
 
@@ -45,6 +46,19 @@ def copied(code: Any) -> Any:
 def declared(code: Any, line: str) -> Any:
     declaration = eval(line, {"tw": tw})
     return (declaration(code[0]), *code[1:]) if isinstance(code, tuple) else declaration(code)
+
+
+def test_a_degree_by_name_is_refused_with_the_same_line() -> None:
+    def opaque(t: Any) -> Any:
+        exec("pass")
+        return t
+
+    app = tw.App("opaque")
+    app.source(tw.iterable([Out("a", 1)]), Out).map(opaque, Out, name="op").sink(tw.none())
+    graph = app.graph()
+    with pytest.raises(PlanError, match="op cannot have degree 2") as refused:
+        make_plan(graph, degree={"op": 2})
+    assert refused.value.hint == str(suggestions(graph, graph.by_name["op"])[0])
 
 
 @pytest.mark.parametrize(("case", "name"), UNKNOWN, ids=[name for _, name in UNKNOWN])

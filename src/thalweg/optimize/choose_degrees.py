@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from thalweg.analysis.form_regions import form_regions
+from thalweg.analysis.suggest_declarations import suggestions
 from thalweg.errors import PlanError
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.operators import Source
 from thalweg.ir.plan import Decision, Plan
 from thalweg.ir.plan_options import OPEN
-from thalweg.ir.regions import Regions
 from thalweg.optimize.context import Context
 from thalweg.optimize.fuse import fuse_again
 from thalweg.optimize.groups import check_names
@@ -37,7 +37,7 @@ class ChooseDegrees:
         if isinstance(degree, Mapping):
             check_names(degree, plan.graph, "degree")
             chosen = plan.decide(_given(plan, degree, own))
-            _check_given(chosen, degree, form_regions(plan.graph, context.request.rules))
+            _check_given(chosen, degree, context.request.rules)
         else:
             chosen = plan.decide(_wanted(plan, None if degree == OPEN else degree, own))
         if chosen.channels == 1 and not chosen.is_open:
@@ -89,8 +89,9 @@ def _given(plan: Plan, given: Mapping[str, int], own: Mapping[str, int]) -> dict
     }
 
 
-def _check_given(plan: Plan, given: Mapping[str, int], regions: Regions) -> None:
+def _check_given(plan: Plan, given: Mapping[str, int], rules: str) -> None:
     """A degree that is requested by name is not ignored: the operator has it, or the request is refused."""
+    regions = form_regions(plan.graph, rules)
     for name, degree in given.items():
         decision, operator = plan.decisions[name], plan.graph.by_name[name]
         if decision.degree == degree or (degree == 1 and plan.channels == 1):
@@ -100,7 +101,8 @@ def _check_given(plan: Plan, given: Mapping[str, int], regions: Regions) -> None
         else:
             verdict = regions.verdicts[name]
             reason = f"it has degree {decision.degree}" if verdict.parallel else f"it {verdict.reason}"
-            hint = "thalweg explain --facts shows why"
+            declarations = "; ".join(map(str, suggestions(plan.graph, operator, rules)))
+            hint = declarations or "thalweg explain --facts shows why"
         raise PlanError(
             f"{name} cannot have degree {degree}", operator=name, where=operator.where, found=reason, hint=hint
         )
