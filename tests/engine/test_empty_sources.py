@@ -77,14 +77,22 @@ def test_at_the_start_with_follow(tmp_path: Path) -> None:
     assert run(tw.iterable([]), follow=True) == (), "tuples may come"
 
 
+def test_files_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    assert run(tw.files(tmp_path, format="jsonl")) == (f"rows read nothing: {tmp_path} has 1 file *.jsonl, and no row",)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("i\n")
+    header = "no row after the header, which is the first line"
+    assert run(tw.files(tmp_path, format="csv")) == (f"rows read nothing: {tmp_path} has 2 files *.csv, and {header}",)
+    assert run(tw.files(tmp_path / "a.csv", format="csv")) == (f"rows read nothing: {tmp_path}/a.csv has {header}",)
+
+
 def nothing() -> Iterator[Row]:
     return iter(())
 
 
-def test_other_sources(tmp_path: Path) -> None:
+def test_other_sources() -> None:
     said = ("rows read nothing: its input has no tuples",)
-    (tmp_path / "a.jsonl").write_text("")
-    assert run(tw.files(tmp_path, format="jsonl")) == said
     assert run(tw.iterable([])) == said
     assert run(tw.iterable(nothing)) == said
     assert run(tw.beacon(lambda n: Row(i=n), count=1)) == ()

@@ -149,6 +149,10 @@ class SourceEndpoint(Endpoint, abstract=True):
         """Whether it may have no tuple available although it has not ended."""
         return True
 
+    def read_in_vain(self) -> str:
+        """What there was to read, if there was no tuple in it."""
+        return "its input has no tuples"
+
     def nothing_to_read(self) -> str | None:
         """If it is known that there is no input at present: what there is instead."""
         return None

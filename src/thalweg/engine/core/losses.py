@@ -60,10 +60,10 @@ def empty_warnings(graph: LogicalGraph, lost: Mapping[str, Lost], *, at_start: b
             continue
         instead = source.endpoint.nothing_to_read()
         if instead is not None or not at_start:
-            yield f"{source.name} {'finds' if at_start else 'read'} nothing: {instead or _NO_TUPLES}"
+            reason = instead or source.endpoint.read_in_vain()
+            yield f"{source.name} {'finds' if at_start else 'read'} nothing: {reason}"
 
 
-_NO_TUPLES = "its input has no tuples"
 _FAIL = 'on_error="fail" shows the first one'
 _POLICIES = f'{_FAIL}, on_error="dead_letter" keeps them'
 

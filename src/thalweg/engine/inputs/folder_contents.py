@@ -31,6 +31,17 @@ def nothing_to_read(path: str, format: str) -> str | None:
     return f"no file {wanted} in {path}, which {instead}{_hint(kinds)}"
 
 
+def without_rows(path: str, format: str) -> str:
+    """What a source of this folder has read, if there was not a single row."""
+    root = Path(path)
+    header = " after the header, which is the first line" if format == "csv" else ""
+    if root.is_file():
+        return f"{path} has no row{header}"
+    files = (file for file in root.iterdir() if file.name.endswith(SUFFIXES[format]) and not is_hidden(file))
+    kinds = sorted(Counter(map(_kind, files)).items())
+    return f"{path} has {', '.join(_counted(number, kind) for kind, number in kinds)}, and no row{header}"
+
+
 _FOLDER, _HIDDEN, _BARE = "folder", "file whose name begins with . or _", "file without an extension"
 
 
