@@ -48,6 +48,16 @@ def batch(table: Any) -> Any:
     return pa.table({"k": table["k"], "v": pc.divide_checked(table["k"], table["x"])})
 
 
+def batch_that_names_rows(table: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    zeros = pc.indices_nonzero(pc.equal(table["x"], 0))
+    if len(zeros):
+        raise tw.FailedRows(zeros.to_numpy(), "x is zero")
+    return pa.table({"k": table["k"], "v": pc.divide_checked(table["k"], table["x"])})
+
+
 def counted(t: Any, state: int, submit: Callable[..., None]) -> int:
     submit({"k": t.k, "v": state // t.x})
     return state + 1
@@ -93,6 +103,7 @@ OPERATORS: dict[str, Form] = {
     "split, readable": lambda s, p: s.split(lambda t: 100 // t.x % 2, 2, on_error=p),
     "split, opaque": lambda s, p: s.split(lambda t: hard(t) % 2, 2, on_error=p),
     "map_batches": lambda s, p: s.map_batches(batch, Made, on_error=p),
+    "map_batches, rows named": lambda s, p: s.map_batches(batch_that_names_rows, Made, on_error=p),
     "punctor, readable": lambda s, p: s.punctor(lambda t: 100 // t.x > 90, on_error=p),
     "punctor, opaque": lambda s, p: s.punctor(lambda t: hard(t) > 6, on_error=p),
     "running aggregate, readable": lambda s, p: s.aggregate(

@@ -380,6 +380,16 @@ def batch_without_zeros(table: Any) -> Any:
     return table
 
 
+def batch_naming_zeros(table: Any) -> Any:
+    """Names some of the rows that fail, and fails on the others without naming them."""
+    values = table["n"].to_pylist()
+    if zeros := [row for row, n in enumerate(values) if n == 0]:
+        raise tw.FailedRows(zeros, "no zero")
+    if 3 in values:
+        raise ValueError("no three")
+    return table
+
+
 def remember_and_fail(t: Any, state: dict[str, Any], submit: Callable[..., None]) -> None:
     remember(t, state, submit)
     if t.n == 0:
@@ -400,7 +410,7 @@ _FAILING: Mapping[str, Mapping[str, Any]] = {
     | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
     "apply": {"no_zeros": no_zeros},
     "join": {"quotient": lambda a, b: a.x / b.rn > 0.25},
-    "map_batches": {"no_zeros": batch_without_zeros},
+    "map_batches": {"no_zeros": batch_without_zeros, "naming_zeros": batch_naming_zeros},
     "custom": {"remember": remember_and_fail},
 }
 _POLICIES = (*_FAILING, *("kernel", "apply", "join", "map_batches", "custom") * 2)

@@ -140,6 +140,103 @@ def test_a_value_that_no_batch_holds_fails_its_tuple() -> None:
     assert len(testing.run(deals("arrow", "skip"), {"deals": [*DEALS, bad, *DEALS]})["out"]) == 6
 
 
+class Number(tw.Tuple):
+    a: int | None
+
+
+def named(on_error: str) -> tw.App:
+    app = tw.App("named")
+    checked = app.source(tw.files("numbers"), Number, name="numbers").map_batches(
+        check_named, Number, on_error=on_error, name="checked"
+    )
+    checked.sink(tw.collect(), name="out")
+    if on_error == "dead_letter":
+        checked.dead_letters.sink(tw.collect(), name="letters")
+    return app
+
+
+def check_named(table: Any) -> Any:
+    """Fails on zeros, which it names, and on nines, which it does not."""
+    values = table["a"].to_pylist()
+    if zeros := [row for row, a in enumerate(values) if a == 0]:
+        raise tw.FailedRows(zeros if len(zeros) % 2 else pa.array(zeros), "a zero")
+    if 9 in values:
+        raise ValueError("a nine")
+    return table
+
+
+@pytest.mark.parametrize("values", [[0], [0, 0], [1, 0, 2], [9, 0, 9, 3, 0], [5, 4, 0, 9, 0, 9, 1], [0, None, 9, None]])
+def test_rows_that_a_function_names(values: list[int | None]) -> None:
+    rows = {"numbers": [Number(a) for a in values]}
+    for policy in ("skip", "dead_letter"):
+        testing.assert_plan_invariant(named(policy), rows)
+    found = testing.run(named("dead_letter"), rows)
+    assert [n.a for n in found["out"]] == [a for a in values if a not in (0, 9)]
+    texts = {0: "FailedRows: a zero", 9: "ValueError: a nine"}
+    assert [letter.error for letter in found["letters"]] == [texts[a] for a in values if a in texts]
+    with pytest.raises(TupleError) as caught:
+        testing.run(named("fail"), rows)
+    first = next(a for a in values if a in (0, 9))
+    assert f"a={first}" in str(caught.value.found)
+
+
+def noting(failed: list[int]) -> Callable[[list[int], BaseException], bool]:
+    def note(rows: list[int], error: BaseException) -> bool:
+        failed.extend(rows)
+        return True
+
+    return note
+
+
+def test_a_function_that_names_its_failing_rows_is_called_three_times() -> None:
+    calls: list[int] = []
+
+    def checked(table: Any) -> Any:
+        calls.append(table.num_rows)
+        return check_named(table)
+
+    frame = Frame(np.arange(6), (), {"a": from_values([1, 0, 2, 0, 0, 3], INT)})
+    tuple_type = TupleType("One", (("a", INT),))
+    failed: list[int] = []
+    slices = batches.Slices(operator_of(checked, "arrow", tuple_type), frame, tuple_type, noting(failed))
+    slices.split(np.arange(6), tw.FailedRows([1, 3, 4]))
+    assert (failed, calls, slices.rows.tolist()) == ([1, 3, 4], [1, 2], [0, 2, 5])
+
+
+@pytest.mark.parametrize("rows", [[6], [-1], []])
+def test_rows_that_the_batch_does_not_have_are_searched(rows: list[int]) -> None:
+    def wrong(table: Any) -> Any:
+        if 0 in table["a"].to_pylist():
+            raise tw.FailedRows(rows, "a zero")
+        return table
+
+    frame = Frame(np.arange(6), (), {"a": from_values([1, 0, 2, 0, 0, 3], INT)})
+    tuple_type = TupleType("One", (("a", INT),))
+    failed: list[int] = []
+    slices = batches.Slices(operator_of(wrong, "arrow", tuple_type), frame, tuple_type, noting(failed))
+    slices.split(np.arange(6), tw.FailedRows(rows))
+    assert (failed, slices.rows.tolist()) == ([1, 3, 4], [0, 2, 5])
+
+
+def test_a_mask_is_not_a_list_of_rows() -> None:
+    with pytest.raises(TypeError, match="a mask has to be converted to indices"):
+        tw.FailedRows([True, False])
+
+
+def test_rows_named_in_a_batch_that_is_taken_apart() -> None:
+    """Datetimes with and without a time zone are passed in batches of one row."""
+
+    def checked(table: Any) -> Any:
+        if table["n"][0].as_py() == 2:
+            raise tw.FailedRows([0], "two")
+        return table
+
+    app = tw.App("apart")
+    source = app.source(tw.files("deals"), Deal, name="deals")
+    source.map_batches(checked, Deal, on_error="skip").sink(tw.collect(), name="out")
+    assert [deal.n for deal in testing.run(app, {"deals": DEALS})["out"]] == [1, 3]
+
+
 def odd_types(table: Any) -> Any:
     """Fails on zeros; the type of its result depends on the rows."""
     values = table["a"].to_pylist()
@@ -157,12 +254,12 @@ def test_the_rows_that_fail_are_found(kind: AttributeType, zeros: tuple[int, ...
     tuple_type = TupleType("One", (("a", kind),))
     failed: list[tuple[int, str]] = []
 
-    def on_failure(row: int, error: BaseException) -> bool:
-        failed.append((row, str(error)))
+    def on_failure(rows: list[int], error: BaseException) -> bool:
+        failed.extend((row, str(error)) for row in rows)
         return goes_on
 
     slices = batches.Slices(operator_of(odd_types, "arrow", tuple_type), frame, tuple_type, on_failure)
-    slices.halve(0, 7)
+    slices.split(np.arange(7), ValueError())
     seen = 7 if goes_on or not zeros else zeros[0]
     kept = [i for i in range(seen) if i not in zeros]
     assert failed == [(row, "a zero in 1 rows") for row in (zeros if goes_on else zeros[:1])]

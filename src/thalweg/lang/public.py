@@ -12,6 +12,7 @@ from thalweg.endpoints.spark_rows import from_dataframe, spark
 from thalweg.endpoints.sqlite import sqlite
 from thalweg.endpoints.tcp import tcp
 from thalweg.errors import ThalwegError, ThalwegWarning
+from thalweg.ir.failed_rows import FailedRows
 from thalweg.ir.logic import Logic as Operator
 from thalweg.ir.secret import Secret
 from thalweg.lang import agg, toolkits, window
@@ -24,6 +25,7 @@ from thalweg.lang.tuples import Tuple, concat
 
 __all__ = [
     "App",
+    "FailedRows",
     "Operator",
     "Secret",
     "Stream",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.ir.failed_rows import FailedRows
 from thalweg.ir.operators import MapBatches
 from thalweg.ir.types import DATETIME, DECIMAL, STR, AttributeType, TupleType
 from thalweg.runtime.arrow_types import ARROW_TYPES, Misfit, array_of, arrow_type, distinct, file_values, plain_values
@@ -30,68 +31,94 @@ def apply(operator: MapBatches, frame: Frame, tuple_type: TupleType) -> dict[str
     """The columns that the function computes from a frame's columns: as many rows, of the declared types."""
     try:
         batch = _batch(frame, tuple_type)
-    except _MixedZones:
+    except _MixedZones as mixed:
         if len(frame) == 1:
             raise
-        parts = [apply(operator, frame.window(row, row + 1), tuple_type) for row in range(len(frame))]
+        try:
+            parts = [apply(operator, frame.window(row, row + 1), tuple_type) for row in range(len(frame))]
+        except FailedRows:  # it names a row of a part
+            raise mixed from None
         return {name: concat([part[name] for part in parts]) for name in operator.outputs[0].names}
     return _columns(operator, _called(operator, batch))
+
+
+OnFailures = Callable[[list[int], BaseException], bool]
 
 
 class Slices:
     """Slices of a frame that are passed to the function one after the other, to find the rows on which it fails.
 
     A call takes much longer than a row, so the batch is made once, and the columns of all results together where their
-    types allow it. `failed`: called with a row that fails; returns whether to continue.
+    types allow it. `failed`: called with rows that fail with an error; returns whether to continue.
     """
 
-    def __init__(
-        self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: Callable[[int, BaseException], bool]
-    ) -> None:
+    def __init__(self, operator: MapBatches, frame: Frame, tuple_type: TupleType, failed: OnFailures) -> None:
         self.operator, self.frame, self.tuple_type, self.failed = operator, frame, tuple_type, failed
         boxed = any(tuple_type.kind(name).boxed for name in frame.columns)
         self._batch = None if boxed else _batch(frame, tuple_type)
         self._types = {n: None if kind.boxed else ARROW_TYPES[kind] for n, kind in operator.outputs[0].attributes}
         self._made: list[dict[str, Column] | pa.Table] = []
-        self._spans: list[tuple[int, int]] = []
+        self._done: list[Array] = []
         self._ended = False
 
-    def halve(self, start: int, stop: int) -> None:
-        """Find the failing rows of a slice that fails. If it is not the first half that fails, it is the second."""
-        middle = (start + stop) // 2
-        if self.call(start, middle) and stop - middle > 1:
-            self.halve(middle, stop)
+    def split(self, rows: Array, error: BaseException) -> None:
+        """Process the rows that do not fail, of a slice with which the function raised an error."""
+        if isinstance(error, FailedRows) and len(named := error.inside(len(rows))):
+            self._without(rows, named, error)
+        elif len(rows) > 1:
+            self._halve(rows)
         else:
-            self.call(middle, stop)
+            self._failed(rows, error)
 
-    def call(self, start: int, stop: int) -> bool:
+    def _failed(self, rows: Array, error: BaseException) -> None:
+        if not self._ended:
+            self._ended = not self.failed(rows.tolist(), error)
+
+    def _without(self, rows: Array, named: Array, error: FailedRows) -> None:
+        """Process the rows that the function has not named. Those before the first one come first: if one of them
+        fails, too, it is the first failure."""
+        first = int(named[0])
+        self._call(rows[:first])
+        for indices, reason in error.by_reason():
+            self._failed(rows[indices], reason)
+        self._call(np.delete(rows, named)[first:])
+
+    def _halve(self, rows: Array) -> None:
+        """Find the failing rows of a slice that fails. If it is not the first half that fails, it is the second."""
+        middle = len(rows) // 2
+        if self._call(rows[:middle]) and len(rows) - middle > 1:
+            self._halve(rows[middle:])
+        else:
+            self._call(rows[middle:])
+
+    def _call(self, rows: Array) -> bool:
         """Process a slice; returns whether it did not fail."""
-        if self._ended:
+        if self._ended or not len(rows):
             return False
         try:
-            self._made.append(self._called(start, stop))
+            self._made.append(self._called(rows))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if stop - start > 1:
-                self.halve(start, stop)
-            else:
-                self._ended = not self.failed(start, error)
+            self.split(rows, error)
             return False
-        self._spans.append((start, stop))
+        self._done.append(rows)
         return True
 
-    def _called(self, start: int, stop: int) -> dict[str, Column] | pa.Table:
+    def _called(self, rows: Array) -> dict[str, Column] | pa.Table:
+        start, count = int(rows[0]), len(rows)
+        together = int(rows[-1]) == start + count - 1
         if self._batch is None:
-            return apply(self.operator, self.frame.window(start, stop), self.tuple_type)
-        table = _called(self.operator, self._batch.slice(start, stop - start))
+            frame = self.frame.window(start, start + count) if together else self.frame.take(rows)
+            return apply(self.operator, frame, self.tuple_type)
+        table = _called(self.operator, self._batch.slice(start, count) if together else self._batch.take(rows))
         exact = all(table.column(n).type == kind and not table.column(n).null_count for n, kind in self._types.items())
         return table if exact else _columns(self.operator, table)
 
     @property
     def rows(self) -> Array:
         """The rows that have results."""
-        return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in self._spans)])
+        return np.concatenate([np.arange(0), *self._done])
 
     def columns(self) -> dict[str, Column]:
         """The results of all calls that did not fail, at least one."""

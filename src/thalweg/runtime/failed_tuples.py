@@ -6,6 +6,8 @@ another channel. Dead letters become columns together: one frame for each would 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from thalweg.errors import summary
@@ -32,13 +34,17 @@ class FailedTuples:
 
     def add(self, index: int, error: BaseException) -> bool:
         """Apply the operator's policy to one of the tuples that the kernel left; returns whether to continue."""
-        self._indices.append(index)
+        return self.add_all([index], error)
+
+    def add_all(self, indices: Sequence[int], error: BaseException) -> bool:
+        """The same for several tuples with the same error, the first of them first."""
+        self._indices += indices
         if self.stops:
-            row = int(self._found.rest[index])
+            row = int(self._found.rest[indices[0]])
             (shown,) = to_list(self._shown(np.array([row])))
             record_failure(self.program, self.turn, self.operator, self.frame.order_key(row), error, shown)
         elif self.operator.on_error == "dead_letter":
-            self._errors.append(summary(error))
+            self._errors += [summary(error)] * len(indices)
         return not self.stops
 
     def close(self) -> None:

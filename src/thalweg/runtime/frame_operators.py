@@ -202,11 +202,8 @@ class FrameOperators(AggregateOperators):
         """The results for the rows on which the function does not fail."""
         tuple_type, count = self.program.input_types[operator.name][0], len(frame)
         with self._failures(turn, operator.name, frame) as failures:
-            slices = batches.Slices(operator, frame, tuple_type, failures.add)
-            if count > 1:
-                slices.halve(0, count)
-            else:
-                slices.call(0, 1)
+            slices = batches.Slices(operator, frame, tuple_type, failures.add_all)
+            slices.split(np.arange(count), whole)
         at = slices.rows
         if len(at) == count:  # it fails only on several rows together: not a function of single rows
             self._fail(turn, operator.name, frame, 0, whole)
