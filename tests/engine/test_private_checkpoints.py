@@ -8,10 +8,12 @@ import shutil
 import uuid
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from typer.testing import CliRunner
@@ -119,6 +121,17 @@ def test_no_pickle_inside_the_state_runs_code(checkpoint: Path, tmp_path: Path) 
         shutil.rmtree(f"{checkpoint}-new", ignore_errors=True)
     (entry,) = inspect_checkpoint(checkpoint).operator("keeps").entries()
     assert repr(entry.values["held"]) == f"mkdir('{tmp_path / 'marker'}')"
+
+
+def test_times_with_a_zone_are_plain_data() -> None:
+    """The pickle of a zone calls `getattr`, of which nothing else is done."""
+    berlin = ZoneInfo("Europe/Berlin")
+    again = datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=berlin)
+    for value in (berlin, again, again.replace(tzinfo=UTC), again.replace(tzinfo=timezone(timedelta(hours=2)))):
+        assert repr(plain_loads(pickle.dumps(value))) == repr(value)
+    assert plain_loads(pickle.dumps(again)).utcoffset() == timedelta(hours=1)
+    assert repr(plain_loads(pickle.dumps(datetime.now))) == "getattr(<class 'datetime.datetime'>, 'now')"
+    assert repr(plain_loads(pickle.dumps(ZoneInfo.from_file))).endswith(".ZoneInfo'>, 'from_file')")
 
 
 def test_objects_of_users_are_shown_by_name(checkpoint: Path) -> None:

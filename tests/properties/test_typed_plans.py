@@ -37,6 +37,7 @@ MUST_BE_SEEN = (
         "aggregate fallback",
     ),
     *("window SlidingTime", "late tuples", "shared panes out of order"),
+    *("event time of several sources", "an operator between a union and event_time", "a chained window by time"),
     *(f"fold {k} in shared panes" for k in ("first", "last", "any", "sum", "count", "min", "max")),
     *(f"bound with zone {zone}" for zone in (None, "UTC", "UTC+01:00", "UTC+02:00")),
     *("two sources", "two sinks", "two PEs in a stage", "several epochs", "tuples in a sink", "through bytes"),

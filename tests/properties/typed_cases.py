@@ -88,7 +88,9 @@ class _Builder:
                 over = kernel_window(size, slide, by)
                 return [inputs[0].aggregate(over, name=name, on_error=policy, **chosen)]
             case "timed", ((size, slide, lateness), by, fields):
-                timed = inputs[0].event_time("w", lateness=timedelta(hours=lateness), name=f"{name}.time")
+                timed = inputs[0]
+                if not (timed.at_ends and timed.time == "w"):  # the results of windows have an event time
+                    timed = timed.event_time("w", lateness=timedelta(hours=lateness), name=f"{name}.time")
                 over = window.sliding(time=timedelta(hours=size), slide=timedelta(hours=slide), by=by, on="w")
                 chosen = {field: pool.AGGREGATES[a] for field, a in fields}
                 # A bound outside the range of datetimes fails its window.
@@ -228,6 +230,9 @@ def typed_cases(draw: DrawFn, *, failing: bool = False) -> TypedCase:
         node, streams = _node(draw, copies, failing)
         made.append(node)
         copies += streams
+        if node.kind == "timed" and draw(st.booleans()):  # a second window over its results
+            made.append(_timed(draw, len(copies) - 2))
+            copies += streams
     inputs = tuple(draw(typed_files()) for _ in range(sources))
     max_tuples = draw(st.sampled_from((1_000_000, 7, 3, 12, 1, 5)))
     return TypedCase(tuple(made), inputs, max_tuples, draw(plan_choices()))

@@ -29,7 +29,6 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
     ("decimal", "Decimal"): decimal.Decimal,
     ("fractions", "Fraction"): fractions.Fraction,
     ("uuid", "UUID"): uuid.UUID,
-    ("zoneinfo", "ZoneInfo._unpickle"): zoneinfo.ZoneInfo._unpickle,  # type: ignore[attr-defined]
 }
 
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
@@ -77,15 +76,35 @@ class StandIn:
         return f"{type(self).__name__}({', '.join([*map(repr, self.contents), *own])})"
 
 
-def stand_in(name: str) -> type[StandIn]:
-    return type(name, (StandIn,), {})
+def stand_in(name: str, kind: type[StandIn] = StandIn) -> type[StandIn]:
+    return type(name, (kind,), {})
+
+
+class _Zone(StandIn):
+    """`zoneinfo.ZoneInfo`. The pickle of a zone names it only to call its method `_unpickle`."""
+
+
+class _Attribute(StandIn):
+    """`getattr`: the pickle of a zone calls it to find that method. Nothing else is looked up."""
+
+    def __new__(cls, *contents: Any, **options: Any) -> Any:
+        match contents:
+            case (type() as owner, "_unpickle") if issubclass(owner, _Zone):
+                return lambda key, from_cache: zoneinfo.ZoneInfo(key)
+        return super().__new__(cls, *contents, **options)
+
+
+_STAND_INS: Mapping[tuple[str, str], type[StandIn]] = {
+    ("builtins", "getattr"): _Attribute,
+    ("zoneinfo", "ZoneInfo"): _Zone,
+}
 
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = _PLAIN.get((module, name))
         if found is None:
-            return stand_in(name)
+            return stand_in(name, _STAND_INS.get((module, name), StandIn))
         # A pickle may set attributes of what it names, also of classes: it gets its own of those that could change.
         changeable = isinstance(found, type) and not found.__flags__ & _IMMUTABLE
         return type(name, (found,), {}) if changeable else found
