@@ -307,12 +307,12 @@ def left_by_break(t: Any, state: int, submit: Callable[..., None]) -> Any:
 
 def submitting(t: Any, state: int, submit: Callable[..., None]) -> Any:
     if t.k < 3:
-        return submit(t)  # type: ignore[func-returns-value]
+        return submit(t)
     return state + 1
 
 
 def submitting_or_not(t: Any, state: int, submit: Callable[..., None]) -> Any:
-    return state + 1 if t.k < 3 else submit(t)  # type: ignore[func-returns-value]
+    return state + 1 if t.k < 3 else submit(t)
 
 
 @pytest.mark.parametrize(
@@ -371,14 +371,14 @@ def state_or_none(t: Any, state: list[int], submit: Callable[..., None]) -> list
 def returns_submit(t: Any, state: list[int], submit: Callable[..., None]) -> Any:
     state.append(t.time)
     if t.k == 1:
-        return submit({"time": len(state), "k": t.k})  # type: ignore[func-returns-value]
-    return submit(Row(len(state), t.k)) if t.k else submit({"time": len(state), "k": t.k})  # type: ignore[func-returns-value]
+        return submit({"time": len(state), "k": t.k})
+    return submit(Row(len(state), t.k)) if t.k else submit({"time": len(state), "k": t.k})
 
 
 class Counting:
     def __call__(self, t: Any, state: list[int], emit: Callable[..., None]) -> Any:
         state.append(t.time)
-        return emit(Row(len(state), t.k))  # type: ignore[func-returns-value]
+        return emit(Row(len(state), t.k))
 
 
 STATE_FUNCTIONS: dict[str, tuple[Any, list[int]]] = {

@@ -142,10 +142,16 @@ class OwnZone(dt.tzinfo):
     def utcoffset(self, when: dt.datetime | None) -> dt.timedelta:
         return dt.timedelta(hours=1)
 
+    def dst(self, when: dt.datetime | None) -> None:
+        return None
+
+    def tzname(self, when: dt.datetime | None) -> str:
+        return "own"
+
 
 def circle() -> Anything:
     made = Anything(x=1)
-    made.me = made
+    vars(made)["me"] = made
     return made
 
 
