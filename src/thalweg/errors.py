@@ -291,9 +291,12 @@ def _shortened(digits: str) -> str:
 
 
 def shown(value: object) -> str:
-    """The repr of a value. Python refuses to print an int of thousands of digits, also inside of other values."""
+    """The repr of a value. Python refuses to print an int of thousands of digits, also inside of other values, and what
+    is nested too deeply."""
     try:
         return repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply to be shown"
     except ValueError:
         if isinstance(value, int):
             return f"an int of {1 + int(value.bit_length() * math.log10(2)):,} digits"

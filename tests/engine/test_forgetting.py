@@ -305,7 +305,19 @@ def left_by_break(t: Any, state: int, submit: Callable[..., None]) -> Any:
         return state
 
 
-@pytest.mark.parametrize("function", [implicit, bare, in_a_loop, in_a_match, in_a_handler, left_by_break])
+def submitting(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    if t.k < 3:
+        return submit(t)
+    return state + 1
+
+
+def submitting_or_not(t: Any, state: int, submit: Callable[..., None]) -> Any:
+    return state + 1 if t.k < 3 else submit(t)
+
+
+@pytest.mark.parametrize(
+    "function", [implicit, bare, in_a_loop, in_a_match, in_a_handler, left_by_break, submitting, submitting_or_not]
+)
 def test_a_state_in_some_places_and_no_value_in_others_is_refused(function: Any) -> None:
     with pytest.raises(GraphError, match="returns a state in some places and ends without a value in others") as error:
         graph_of(lambda app: rows(app).custom(function, Row, by="k", state=0, name="it"))
@@ -342,3 +354,64 @@ def every_end_returns(t: Any, state: int, submit: Callable[..., None]) -> Any:
 
 def test_a_function_that_returns_at_every_end_is_accepted() -> None:
     graph_of(lambda app: rows(app).custom(every_end_returns, Row, by="k", state=0, name="it"))
+
+
+def either(t: Any, state: list[int], submit: Callable[..., None]) -> list[int] | None:
+    state.append(t.time)
+    submit({"time": len(state), "k": t.k})
+    return state if len(state) < 2 else None
+
+
+def state_or_none(t: Any, state: list[int], submit: Callable[..., None]) -> list[int] | None:
+    submit({"time": len(state) + 1, "k": t.k})
+    left = [] if state else [t.time]
+    return left or None
+
+
+def returns_submit(t: Any, state: list[int], submit: Callable[..., None]) -> Any:
+    state.append(t.time)
+    if t.k == 1:
+        return submit({"time": len(state), "k": t.k})
+    return submit(Row(len(state), t.k)) if t.k else submit({"time": len(state), "k": t.k})
+
+
+class Counting:
+    def __call__(self, t: Any, state: list[int], emit: Callable[..., None]) -> Any:
+        state.append(t.time)
+        return emit(Row(len(state), t.k))
+
+
+STATE_FUNCTIONS: dict[str, tuple[Any, list[int]]] = {
+    "state or None": (either, [1, 2, 1]),
+    "a list or None": (state_or_none, [1, 2, 1]),
+    "what submit returns": (returns_submit, [1, 2, 3]),
+    "a lambda": (lambda t, state, emit: emit(Row((state.append(t.time), len(state))[1], t.k)), [1, 2, 3]),
+    "a callable object": (Counting(), [1, 2, 3]),
+    "a method": (Counting().__call__, [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", STATE_FUNCTIONS)
+def test_a_function_returns_a_state_if_any_of_its_values_is_one(name: str) -> None:
+    """`return state if … else None` removes the state; `return submit(…)` returns none, and the state is kept."""
+    function, counts = STATE_FUNCTIONS[name]
+    app = tw.App("returning")
+    rows(app).custom(function, Row, by="k", state=[], name="it").sink(tw.collect(), name="out")
+    assert [row[0] for row in tw.run(app, engine="local").tuples()] == counts * KEYS
+
+
+async def waiting(*arguments: Any) -> Any:
+    return arguments[0]
+
+
+def yielding(*arguments: Any) -> Any:
+    yield arguments[0]
+
+
+@pytest.mark.parametrize("function", [waiting, yielding])
+def test_a_function_that_does_not_run_when_it_is_called_is_refused(function: Any) -> None:
+    found = "line [0-9]+"
+    with pytest.raises(GraphError, match=f"does not run when it is called(.|\n)*{function.__name__}, {found}"):
+        graph_of(lambda app: rows(app).custom(function, Row, by="k", state=[], name="it"))
+    with pytest.raises(GraphError, match="what it returns is always true"):
+        graph_of(lambda app: rows(app).filter(function))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
 import pickle
 import shutil
@@ -29,6 +31,8 @@ from thalweg.optimize.passes import make_plan
 from thalweg.runtime.plain_pickles import plain_loads
 from thalweg.runtime.records import StoredEntry, pack_entries
 from thalweg.runtime.state import pack_bucket
+
+ROME = ZoneInfo("Europe/Rome")
 
 
 class Row(tw.Tuple):
@@ -137,6 +141,58 @@ def test_times_with_a_zone_are_plain_data() -> None:
 def test_objects_of_users_are_shown_by_name(checkpoint: Path) -> None:
     entries = {entry.key: entry.values for entry in inspect_checkpoint(checkpoint).operator("keeps").entries()}
     assert repr(entries[0,]["held"][0]) == "Held(row=Row(i=0, k=0))"
+
+
+class Anything:
+    """An object with any attributes."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self.__dict__.update(attributes)
+
+
+class OwnZone(dt.tzinfo):
+    def utcoffset(self, when: dt.datetime | None) -> dt.timedelta:
+        return dt.timedelta(hours=1)
+
+    def dst(self, when: dt.datetime | None) -> None:
+        return None
+
+    def tzname(self, when: dt.datetime | None) -> str:
+        return "own"
+
+
+def circle() -> Anything:
+    made = Anything(x=1)
+    vars(made)["me"] = made
+    return made
+
+
+def self_containing() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Anything(contents=5, append=3), "Anything(contents=5, append=3)"),
+        (circle(), "Anything(x=1, me=...)"),
+        (self_containing(), "[[...]]"),
+        (Anything(n=10**5000), "a Anything with an int of thousands of digits"),
+        (ROME, f"{ROME!r}"),
+        (dt.datetime(2024, 7, 1, tzinfo=ROME), f"datetime.datetime(2024, 7, 1, 0, 0, tzinfo={ROME!r})"),
+        (dt.time(7, tzinfo=dt.UTC), "datetime.time(7, 0, tzinfo=datetime.timezone.utc)"),
+        (dt.datetime(2024, 7, 1, tzinfo=OwnZone()), "datetime(datetime.datetime(2024, 7, 1, 0, 0), OwnZone())"),
+    ],
+)
+def test_whatever_the_state_has_is_shown(checkpoint: Path, value: Any, text: str) -> None:
+    part = pack_entries([StoredEntry(1, 1, pickle.dumps(((1,), (0,), {"it": value})))])
+    LocalState(Checkpoint(checkpoint)).save(1, {(1, 0): {0: pack_bucket([("keeps", part)])}})
+    (entry,) = json.loads(look(checkpoint))["operators"][0]["entries"]
+    assert entry["values"]["it"] == text
+    done = CliRunner().invoke(cli, ["state", str(checkpoint)])
+    assert (done.exit_code, f"it={text}" in done.output) == (0, True), done.output
 
 
 def test_only_the_owner_can_read_a_checkpoint_whatever_the_umask(checkpoint: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.cli.number_words import counted
 from thalweg.engine.state.inspect_checkpoint import Inspection, OperatorState, plain
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, shown
 from thalweg.runtime.describe_bucket import KeyEntry
 
 _WIDTH = 160
@@ -50,8 +50,8 @@ def _status(found: Inspection) -> str:
 def _entry(entry: KeyEntry, state: OperatorState) -> str:
     names = list(state.key)
     pairs = zip(names, entry.key, strict=True) if len(names) == len(entry.key) else enumerate(entry.key)
-    key = ", ".join(f"{name}={value!r}" for name, value in pairs) or "all tuples"
-    values = ", ".join(f"{name}={value!r}" for name, value in entry.values.items())
+    key = ", ".join(f"{name}={shown(value)}" for name, value in pairs) or "all tuples"
+    values = ", ".join(f"{name}={shown(value)}" for name, value in entry.values.items())
     return _short(f"{key}: {values}")
 
 
@@ -86,7 +86,7 @@ def state_json(found: Inspection, operators: list[OperatorState], key: tuple[str
                     for s in state.parts
                 ],
                 "entries": [
-                    {"key": plain(entry.key), "values": plain(entry.values)}
+                    {"key": plain(entry.key), "values": {name: plain(value) for name, value in entry.values.items()}}
                     for entry in islice(state.entries(key), limit)
                 ],
             }

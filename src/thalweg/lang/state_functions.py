@@ -1,7 +1,8 @@
 """What user functions return: those of a tuple, the key's state and `submit`, and predicates.
 
 A function that returns a value anywhere returns the new state at every tuple, and None removes it; it must not end
-without a value elsewhere. One that never does changes the state in place. A predicate must return a value somewhere.
+without a value elsewhere. One that never does changes the state in place. `return submit(…)` returns no value.
+A predicate must return a value somewhere.
 """
 
 from __future__ import annotations
@@ -17,19 +18,27 @@ from typing import Any
 from thalweg.errors import GraphError, Where
 from thalweg.lang.source_place import function_node
 
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def changes_in_place(function: Callable[..., Any], state: object, where: Where) -> bool:
     """Whether the function changes the state in place. It cannot remove it then: `return None` is refused."""
-    code = _code(function)
+    code, submit = _code(function), _submit(function)
     if code is None:
         return False
+    if code.co_flags & _SUSPENDED:
+        raise GraphError(
+            "custom: the function does not run when it is called",
+            where=where,
+            expected="a function that calls submit(…) for each of its results",
+            found=_suspended(function, code),
+        )
     node = function_node(code)
-    if _returns_a_value(code):
-        _check_ends(node, where)
+    if _returns_a_value(code) and not _only_submits(node, submit):
+        _check_ends(node, submit, where)
         return False
-    if state is not None and node is not None and any(map(_is_none, _returns(node))):
+    if state is not None and node is not None and any(_is_none(value) for r in _returns(node) for value in _values(r)):
         raise GraphError(
             "custom: the function returns None to remove the state, but never a state",
             where=where,
@@ -42,6 +51,13 @@ def changes_in_place(function: Callable[..., Any], state: object, where: Where) 
 def check_predicate(function: Callable[..., Any], where: Where) -> None:
     """Reject a predicate that ends but never returns a value: it would be false for every tuple."""
     code = _code(function)
+    if code is not None and code.co_flags & _SUSPENDED:
+        raise GraphError(
+            "the function does not run when it is called, and what it returns is always true",
+            where=where,
+            expected="True or False for each tuple",
+            found=_suspended(function, code),
+        )
     if code is None or _returns_a_value(code):
         return
     node = function_node(code)
@@ -54,11 +70,11 @@ def check_predicate(function: Callable[..., Any], where: Where) -> None:
         )
 
 
-def _check_ends(node: ast.AST | None, where: Where) -> None:
+def _check_ends(node: ast.AST | None, submit: str, where: Where) -> None:
     """Reject a function that returns a state and can also end without a value: the key would be forgotten silently."""
     if not isinstance(node, ast.FunctionDef) or not any(r.value is not None for r in _returns(node)):
         return
-    bare = min((r.lineno for r in _returns(node) if r.value is None), default=None)
+    bare = min((r.lineno for r in _returns(node) if any(_is_no_value(v, submit) for v in _values(r))), default=None)
     if bare is None and not _falls_through(node.body):
         return
     raise GraphError(
@@ -112,6 +128,46 @@ def _breaks(body: Iterable[ast.AST]) -> bool:
     return False
 
 
+def _suspended(function: Any, code: types.CodeType) -> str:
+    what = "coroutine" if code.co_flags & inspect.CO_COROUTINE else "generator"
+    return f"the {what} {getattr(function, '__name__', type(function).__name__)}, line {code.co_firstlineno}"
+
+
+def _only_submits(node: ast.AST | None, submit: str) -> bool:
+    """Whether all values that a function returns are those of `submit(…)`, which returns None."""
+    if node is None:
+        return False
+    found = [node.body] if isinstance(node, ast.Lambda) else [r.value for r in _returns(node)]
+    values = [value for one in found for value in _values(one)]
+    return all(_is_no_value(value, submit) or _is_none(value) for value in values)
+
+
+def _values(expression: ast.Return | ast.expr | None) -> list[ast.expr | None]:
+    """The values that an expression may have, as far as its syntax tells."""
+    if isinstance(expression, ast.Return):
+        expression = expression.value
+    if isinstance(expression, ast.IfExp):
+        return [*_values(expression.body), *_values(expression.orelse)]
+    return [expression]
+
+
+def _is_no_value(expression: ast.expr | None, submit: str) -> bool:
+    if isinstance(expression, ast.Call):
+        return isinstance(expression.func, ast.Name) and expression.func.id == submit
+    return expression is None
+
+
+def _submit(function: Any) -> str:
+    """The name of the parameter `submit`, the third; empty if it is not known."""
+    place = 2
+    while isinstance(function, functools.partial | types.MethodType):
+        place += len(function.args) if isinstance(function, functools.partial) else 1
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    code = _code(function)
+    place += not isinstance(function, types.FunctionType)  # `self`
+    return code.co_varnames[place] if code is not None and place < code.co_argcount else ""
+
+
 def _code(function: Any) -> types.CodeType | None:
     """The code of a function written in Python."""
     while isinstance(function, functools.partial | types.MethodType):
@@ -122,13 +178,13 @@ def _code(function: Any) -> types.CodeType | None:
 
 
 def _returns_a_value(code: types.CodeType) -> bool:
-    if code.co_flags & inspect.CO_GENERATOR:
-        return True
+    """Whether the function can return something else than the constant None."""
     before: dis.Instruction | None = None
     for step in dis.get_instructions(code):
         if step.opname == "RETURN_CONST" and step.argval is not None:
             return True
-        if step.opname == "RETURN_VALUE" and not (before and before.opname == "LOAD_CONST" and before.argval is None):
+        loads_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+        if step.opname == "RETURN_VALUE" and (step.is_jump_target or not loads_none):  # of `state if … else None`
             return True
         before = step
     return False
@@ -143,5 +199,5 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from _returns(part)
 
 
-def _is_none(statement: ast.Return) -> bool:
-    return isinstance(statement.value, ast.Constant) and statement.value.value is None
+def _is_none(expression: ast.expr | None) -> bool:
+    return isinstance(expression, ast.Constant) and expression.value is None

@@ -12,9 +12,11 @@ import decimal
 import fractions
 import io
 import pickle
+import reprlib
 import uuid
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from thalweg.errors import CheckpointError
@@ -25,7 +27,7 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
     **{("builtins", t.__name__): t for t in (list, range, set, slice, str, tuple, object)},
     **{("collections", t.__name__): t for t in (collections.Counter, collections.OrderedDict, collections.deque)},
     ("collections", "defaultdict"): collections.defaultdict,
-    **{("datetime", t.__name__): t for t in (dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone)},
+    **{("datetime", t.__name__): t for t in (dt.date, dt.timedelta, dt.timezone)},
     ("decimal", "Decimal"): decimal.Decimal,
     ("fractions", "Fraction"): fractions.Fraction,
     ("uuid", "UUID"): uuid.UUID,
@@ -37,7 +39,9 @@ _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 class StandIn:
     """An object that is shown by its class, or by the function that would make it, and its contents."""
 
-    contents: tuple[Any, ...] = ()
+    __slots__ = ("__dict__", "contents")  # `contents` is not in the dict, so an attribute may have this name, too
+
+    contents: tuple[Any, ...]
 
     def __new__(cls, *contents: Any, **options: Any) -> StandIn:
         made = super().__new__(cls)
@@ -71,8 +75,9 @@ class StandIn:
         """A pickle may call what it has made."""
         return self
 
+    @reprlib.recursive_repr()
     def __repr__(self) -> str:
-        own = [f"{name}={value!r}" for name, value in self.__dict__.items() if name != "contents"]
+        own = [f"{name}={value!r}" for name, value in self.__dict__.items()]
         return f"{type(self).__name__}({', '.join([*map(repr, self.contents), *own])})"
 
 
@@ -100,8 +105,40 @@ _STAND_INS: Mapping[tuple[str, str], type[StandIn]] = {
 }
 
 
+def _with_zone(kind: type[dt.datetime] | type[dt.time]) -> Callable[..., Any]:
+    def make(*parts: Any) -> Any:
+        """The value; or, if its zone is an object of a user's class, what is known of it."""
+        *first, zone = parts
+        return stand_in(kind.__name__)(kind(*first), zone) if isinstance(zone, StandIn) else kind(*parts)
+
+    return make
+
+
+def _zone(key: Any, *_: Any) -> Any:
+    """A time zone, if this machine knows it."""
+    try:
+        return zoneinfo.ZoneInfo(key)
+    except Exception:  # the key may be anything, also of the wrong type
+        return stand_in("ZoneInfo")(key)
+
+
+def _attribute(owner: Any, name: Any) -> Any:
+    """What a pickle names as the attribute of something else: a method. Zones of `zoneinfo` are made by one."""
+    title = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
+    return _zone if title == "ZoneInfo._unpickle" else stand_in(title)
+
+
+_MADE: Mapping[tuple[str, str], Callable[..., Any]] = {
+    ("builtins", "getattr"): _attribute,
+    ("datetime", "datetime"): _with_zone(dt.datetime),
+    ("datetime", "time"): _with_zone(dt.time),
+}
+
+
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _MADE:
+            return partial(_MADE[module, name])  # a function of its own: a pickle may set the attributes of a function
         found = _PLAIN.get((module, name))
         if found is None:
             return stand_in(name, _STAND_INS.get((module, name), StandIn))

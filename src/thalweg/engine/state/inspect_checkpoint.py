@@ -11,8 +11,10 @@ from thalweg.engine.state.stored_state import StoredPart, stored_state
 from thalweg.engine.storage.checkpoint import Checkpoint
 from thalweg.engine.storage.manifest import Manifest
 from thalweg.engine.storage.migration_marks import MIGRATED, read_move
-from thalweg.errors import CheckpointError, ThalwegError, did_you_mean
+from thalweg.errors import CheckpointError, ThalwegError, did_you_mean, shown
 from thalweg.runtime.describe_bucket import KeyEntry
+
+_LARGEST_INT = 14_000  # bits: Python does not print more than 4,300 digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,20 @@ def inspect_checkpoint(folder: Path) -> Inspection:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON can represent, which has no NaN, bytes or objects."""
+    """A value that JSON can represent, which has no NaN, bytes or objects, nor values that contain themselves."""
+    try:
+        return _plain(value)
+    except RecursionError:
+        return shown(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > _LARGEST_INT:
+        return shown(value)
     if isinstance(value, bool | int | str | None):
         return value
     if isinstance(value, float):
         return value if value - value == 0 else repr(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else repr(value)
+        return {shown(name) if isinstance(name, int) else str(name): _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else shown(value)
