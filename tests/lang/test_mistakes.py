@@ -494,6 +494,13 @@ def test_tuple_types() -> None:
 
     assert str(caught.value.expected).startswith("int, float, str, bool, bytes, datetime, date, Decimal, T | None")
     assert caught.value.found == "complex"
+    with pytest.raises(GraphError, match="attribute volume of Filled has a default value") as caught:
+
+        class Filled(tw.Tuple):
+            symbol: str
+            volume: int = 0
+
+    assert caught.value.found == "volume = 0"
     with pytest.raises(GraphError, match="attribute name _x of Hidden is reserved"):
 
         class Hidden(tw.Tuple):
