@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -226,6 +227,18 @@ class InternalError(ThalwegError):
     """A bug in Thalweg."""
 
     kind = "internal error"
+
+
+def internal_error(error: Exception) -> InternalError:
+    """The error for an exception that no part of Thalweg expected."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(_NOT_OF_USER)]
+    return InternalError(
+        "Thalweg failed",
+        at=f"{own[-1].filename}:{own[-1].lineno}, in {own[-1].name}" if own else None,
+        found=summary(error),
+        hint="this is a bug in Thalweg: please report it with the traceback that --debug shows",
+    )
 
 
 class ThalwegWarning(UserWarning):

@@ -29,6 +29,8 @@ def load_file(path: Path, params: Mapping[str, object]) -> ModuleType:
 
 def load_name(name: str, params: Mapping[str, object]) -> ModuleType:
     """An importable module."""
+    if not all(part.isidentifier() for part in name.split(".")):  # Python's error would be about a package
+        raise GraphError(f"no such module: {name}", hint="name a Python file (path.py), or module:attribute")
     sys.path.insert(0, "")
     with loading(params) as scope:
         if name in sys.modules:

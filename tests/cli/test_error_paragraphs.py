@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.small import THALWEG, thalweg
+from thalweg.cli.signals import SIGNALS
 
 pytestmark = pytest.mark.slow
 
@@ -95,20 +97,25 @@ def test_one_paragraph_with_the_operator_and_its_line(kind: str, tmp_path: Path)
     assert document["message"].startswith(message)
 
 
+def heed_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)  # a shell's background jobs ignore some of them
+
+
 def interrupted(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command, with a Ctrl-C after its first line of output."""
     (tmp_path / "app.py").write_text(text)
+    return signalled([*THALWEG, *arguments], tmp_path, signal.SIGINT)
+
+
+def signalled(command: list[str], folder: Path, number: signal.Signals) -> subprocess.CompletedProcess[str]:
+    """A program that gets a signal after its first line of output."""
     running = subprocess.Popen(
-        [*THALWEG, *arguments],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals
     )
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     out, err = running.communicate()
     return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
@@ -134,6 +141,49 @@ def test_ctrl_c_while_the_application_is_loaded(tmp_path: Path, text: str, line:
     assert (done.returncode, done.stderr) == (130, "")
     document = json.loads(done.stdout)
     assert (document["error"], document["where"]) == ("interrupted", f"{tmp_path}/app.py:{line}")
+
+
+CHECKED = f"""{BEGIN}
+def slow(t):
+    print("ready", flush=True) or time.sleep(100)
+
+rows.map(slow, Row).sink(tw.none())
+"""
+
+
+def test_ctrl_c_during_a_command(tmp_path: Path) -> None:
+    done = interrupted(tmp_path, CHECKED, "check", "app.py")
+    assert (done.returncode, done.stderr.strip()) == (130, "interrupted: Ctrl-C during `thalweg check`")
+    done = interrupted(tmp_path, CHECKED, "check", "app.py", "--json")
+    assert (done.returncode, done.stderr) == (130, "")
+    assert json.loads(done.stdout)["message"] == "Ctrl-C during `thalweg check`"
+
+
+SLOW_IMPORT = """
+import sys, time
+from thalweg.cli.start import main
+
+class Slow:
+    def find_spec(self, name, *more):
+        if name == {module!r}:
+            print("ready", flush=True) or time.sleep(100)
+
+sys.meta_path.insert(0, Slow())
+sys.argv = ["thalweg", "run", "app.py", *{more}]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["thalweg.cli.main", "thalweg.cli.commands.run"])
+def test_a_signal_while_the_command_is_loaded(tmp_path: Path, module: str) -> None:
+    python = [sys.executable, "-c"]
+    done = signalled([*python, SLOW_IMPORT.format(module=module, more=[])], tmp_path, signal.SIGINT)
+    assert (done.returncode, done.stderr) == (130, "interrupted: Ctrl-C before the command was loaded\n")
+    done = signalled([*python, SLOW_IMPORT.format(module=module, more=["--json"])], tmp_path, signal.SIGINT)
+    assert (done.returncode, done.stderr, json.loads(done.stdout)["error"]) == (130, "", "interrupted")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        done = signalled([*python, SLOW_IMPORT.format(module=module, more=[])], tmp_path, number)
+        assert (done.returncode, done.stderr) == (-number, f"stopped by {number.name}\n")
 
 
 def test_a_text_of_several_lines(tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ def test_help_names_every_command() -> None:
 MISTAKES = {
     "no file": (("run", "nowhere.py"), "graph error: no such file: nowhere.py"),
     "no module": (("run", "nowhere:app"), "graph error: no such module: nowhere"),
+    "a folder": (("run", "."), "graph error: no such module: ."),
     "no app": (("explain", "empty.py"), "graph error: empty.py has 0 applications"),
     "another app": (("explain", "bargains.py:ap"), "did you mean `app`?"),
     "engine": (("run", "bargains.py", "--engine", "sparc"), "plan error: unknown engine"),
@@ -193,6 +194,24 @@ def test_a_mistake_as_json(example: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     said = json.loads(done.stdout)
     assert (said["error"], said["hint"]) == ("plan error", "did you mean `all`?")
+
+
+def test_a_bug_of_thalweg_is_one_paragraph(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(finding: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("thalweg.cli.commands.doctor.print_json", fail)
+    monkeypatch.setattr("sys.argv", ["thalweg", "doctor", "--json"])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    document = json.loads(capfd.readouterr().out)
+    assert (end.value.code, document["error"]) == (1, "internal error")
+    assert document["found"] == "ZeroDivisionError: a bug"
+    assert "thalweg/cli/commands/doctor.py:" in document["at"]
+    assert "--debug" in document["hint"]
+    monkeypatch.setattr("sys.argv", ["thalweg", "doctor", "--json", "--debug"])
+    with pytest.raises(ZeroDivisionError):
+        command.main()
 
 
 def test_debug_shows_the_traceback(example: Path) -> None:

@@ -396,6 +396,23 @@ def test_nulls_of_attributes_that_nothing_reads(tmp_path: Path) -> None:
     assert told(caught.value) == (MISFIT, "int", "'x' in row 1, line 2")
 
 
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("data", "found", "hint"),
+    [
+        ("i\n1\n2\n".encode("utf-16"), "text in UTF-16", "convert the file to UTF-8"),
+        (b"PAR1\x15\x04\n\xff,\x15PAR1", "a Parquet file", 'tw.files(…, format="parquet")'),
+        (b"ARROW1\0\0\xff\xff\n\xff", "an Arrow file", 'tw.files(…, format="arrow")'),
+    ],
+)
+def test_a_file_that_is_not_text(format: str, data: bytes, found: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / f"a.{format}"
+    file.write_bytes(data)
+    error = failure(file, format, One)
+    assert told(error) == (f"this file cannot be read as {format}", "text in UTF-8", found)
+    assert error.hint == hint
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl"])
 def test_a_compressed_file(name: str, tmp_path: Path) -> None:
     """Arrow would decompress a file called .gz, and its rows and lines would not be those of the file."""

@@ -19,7 +19,7 @@ from thalweg.engine.inputs import parquet_files as parquet
 from thalweg.engine.inputs.row_group_bounds import may_be
 from thalweg.engine.local.run import run_local
 from thalweg.engine.storage.report import EpochReport
-from thalweg.errors import InputError
+from thalweg.errors import InputError, ThalwegWarning
 from thalweg.ir.expr import Expr, evaluate
 from thalweg.ir.graph import LogicalGraph
 from thalweg.optimize.passes import make_plan
@@ -173,6 +173,24 @@ def test_a_bad_row_is_found_in_an_unwanted_group(tmp_path: Path) -> None:
     write(tmp_path / "rows", [1, 2, 3, 4, None, 6], group=3)
     with pytest.raises(InputError, match="attribute n does not fit"):
         tw.run(app_over(tmp_path / "rows", lambda t: t.n < 3), engine="local")
+
+
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_statistics_that_are_not_text(tmp_path: Path, on_error: str) -> None:
+    """A row is not valid UTF-8, and so is the greatest value in the statistics of its row group."""
+    offsets, data = pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])), pa.py_buffer(b"aa\xff")
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, data])
+    pq.write_table(pa.table({"n": [1, 2], "x": [1.0, 2.0], "s": texts}), tmp_path / "0.parquet")
+    app = tw.App("texts")
+    rows = app.source(tw.files(tmp_path, on_error=on_error), Row)
+    rows.filter(lambda t: t.n > 0).sink(tw.collect())
+    if on_error == "skip":
+        with pytest.warns(ThalwegWarning, match="2 of 2 rows are not valid"):  # the row group cannot be decoded
+            assert tw.run(app, engine="local").tuples() == []
+        return
+    with pytest.raises(InputError, match="attribute s does not fit") as found:
+        tw.run(app, engine="local")
+    assert found.value.expected == "str in UTF-8"
 
 
 def test_which_filters_are_pushed() -> None:

@@ -109,6 +109,14 @@ def test_a_different_engine_is_refused(small: Small, expected: dict[str, bytes])
     assert small.output() == expected
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 3}', '{"version": 3, "stages": 1}'])
+def test_a_damaged_manifest(small: Small, text: str) -> None:
+    stopped(small)
+    (small.checkpoint / "manifest.json").write_text(text)
+    with pytest.raises(CheckpointError, match="the manifest of this checkpoint is damaged"):
+        small.run()
+
+
 def test_stateless_code_may_change(small: Small, expected: dict[str, bytes]) -> None:
     stopped(small)
     with pytest.warns(ThalwegWarning, match="the filter bargains is not as it was at the last start"):

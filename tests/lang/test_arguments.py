@@ -149,7 +149,7 @@ FUNCTION = [None, 3, "price", [len], lambda: 0, lambda one, other: 0]
 TYPE = [3, "Tick", dict, [Tick]]
 WORD = [3, True, ["a"], "a b"]
 TIME = ["1 s", True, 1.5, [1], -1]
-NO_NAMES = [3, True, {"symbol"}, {"symbol": 1}, [1], [["symbol"]], 0, False, b"", b"symbol"]
+NO_NAMES = [3, True, {"symbol"}, {"symbol": 1}, [1], [["symbol"]], 0, False, b"", b"symbol", ["symbol", "symbol"]]
 KEY = [*NO_NAMES, "nope", ["symbol", "nope"], ""]
 FLAGS = [None, "no", 1, [True], [True, False, True], [1, 0], {"symbol": True}]
 WINDOW_OF_TUPLES = [3, "count", window.tumbling, [window.running()], window.last()]
@@ -201,7 +201,7 @@ WRONG: dict[str, list[Any]] = {
     "stream.sort buffer": COUNT,
     "stream.top_k k": [None, *COUNT],
     "stream.skyline most": [*KEY, "symbol"],
-    "stream.skyline least": [*KEY, "symbol"],
+    "stream.skyline least": [*KEY, "symbol", "price", ["volume", "price"]],
     "stream.dedup within": [*TIME, timedelta(1), 2**61],
     "stream.custom by": KEY,
     "stream.delay seconds": [None, *NUMBER],
@@ -219,8 +219,11 @@ WRONG: dict[str, list[Any]] = {
         *(3, "price", ("price",), ("price", "theirs", "1"), (1, "theirs", 1), ("price", 2, 1)),
         *(("price", "theirs", -1), ("price", "theirs", float("nan"))),
     ],
-    "stream.join on": [*KEY[:2], {"symbol"}, [1], "nope", {"symbol": 1}, {"symbol": "nope"}, {1: "symbol"}],
-    "stream.lookup table": [None, 3, "x", [1], {"A": 1}, set()],
+    "stream.join on": [
+        *(*KEY[:2], {"symbol"}, [1], "nope", ["symbol", "symbol"]),
+        *({"symbol": 1}, {"symbol": "nope"}, {1: "symbol"}),
+    ],
+    "stream.lookup table": [None, 3, "x", [1], {"A": 1}, set(), [Company("A", 1)], [Company(1, "a")]],
     "stream.lookup missing": [3, ["x"], {}, {"company": 1}, {"nope": "x"}],
     "stream.map_batches library": [None, 3, ["arrow"], "pandas"],
     "stream.merge_ordered on": [None, 3, ["nope"], "nope"],
@@ -247,7 +250,7 @@ WRONG: dict[str, list[Any]] = {
     "tw.declare effects": [3, True, [1], "nothing", ["nope"]],
     "tw.from_dataframe frame": [None, 3, [1]],
     "split_by": [3, None, True, "", [1], ["a", ""], {"a": 1}, {"a"}, b"x"],
-    "tw.iterable items": [None, 3, iter([1]), {1}, lambda n: [n]],
+    "tw.iterable items": [None, 3, iter([1]), {1}, lambda n: [n], "ab", b"ab", {"a": 1}],
     "tw.kafka servers": [None, 3, "", ["h:1"]],
     "tw.kafka topic": TEXT,
     "tw.kafka key": TEXT,

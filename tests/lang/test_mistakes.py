@@ -397,6 +397,24 @@ MISTAKES: list[tuple[Callable[[], Any], str, str | None, str | None]] = [
     (lambda: tw.App("a").source(untyped(tw.none()), Tick), "not a source", "tw.tcp", "is a sink"),
     (lambda: tw.App("a").source(tw.tcp("h", 1, format="text"), Tick), "a line of text is a single string", "str", None),
     (lambda: tw.App("a").source(tw.files("x"), untyped(dict)), "a source needs a tuple type", "tw.Tuple", None),
+    (lambda: tw.App("a").source(untyped(Tick), untyped(tw.files("x"))), "a source needs", None, "comes first"),
+    (lambda: tw.App("a").source(untyped(tw.files), Tick), "not a source", None, "call it: tw.files(…)"),
+    (lambda: source().sink(untyped(tw.collect)), "not a sink", "tw.collect()", "call it: tw.collect(…)"),
+    (lambda: source().union(untyped([source()])), "not a stream", "a stream", "*streams"),
+    (lambda: source().aggregate(window.running(), n=agg.mean("symbol")), "agg.mean does not accept", "int", None),
+    (lambda: source().aggregate(window.running(), n=agg.median("symbol")), "agg.median does not accept", "int", None),
+    (
+        lambda: source().aggregate(window.running(), untyped([agg.count()])),
+        "aggregate: bad fields",
+        "a dict of a str to an aggregate",
+        None,
+    ),
+    (
+        lambda: untyped(source()).top_k(1, "price", window.running()),
+        "top_k: too many positional arguments",
+        "top_k(k, by, *, window,",
+        "given by name",
+    ),
     (lambda: tw.App("a").graph(), "has no source", None, "app.source"),
     (lambda: source().app.graph(), "has no consumer", "after every output port", ".sink"),
 ]
@@ -455,6 +473,19 @@ def test_one_port_of_a_split_leads_nowhere() -> None:
         ticks.app.graph()
 
 
+def test_an_attribute_of_the_tuples_is_not_one_of_the_stream() -> None:
+    ticks: Any = source()
+    with pytest.raises(AttributeError, match=r"price is an attribute of the tuples of source, not of the stream"):
+        ticks.filter(ticks.price > 1)
+    with pytest.raises(AttributeError, match="'Stream' object has no attribute 'filtr'"):
+        ticks.filtr(lambda t: True)
+    assert not hasattr(ticks, "nope")
+    assert repr(ticks) == "<stream source of Tick(kind: str, symbol: str, price: float, volume: int)>"
+    assert [repr(aggregate) for aggregate in (agg.count(), agg.max("price"))] == ["agg.count()", "agg.max(…)"]
+    with pytest.raises(AttributeError, match="no aggregate 'avg': did you mean `mean`"):
+        untyped(agg).avg("price")
+
+
 def test_tuple_types() -> None:
     with pytest.raises(GraphError, match="attribute when of Timed has an unknown type") as caught:
 
@@ -463,6 +494,13 @@ def test_tuple_types() -> None:
 
     assert str(caught.value.expected).startswith("int, float, str, bool, bytes, datetime, date, Decimal, T | None")
     assert caught.value.found == "complex"
+    with pytest.raises(GraphError, match="attribute volume of Filled has a default value") as caught:
+
+        class Filled(tw.Tuple):
+            symbol: str
+            volume: int = 0
+
+    assert caught.value.found == "volume = 0"
     with pytest.raises(GraphError, match="attribute name _x of Hidden is reserved"):
 
         class Hidden(tw.Tuple):

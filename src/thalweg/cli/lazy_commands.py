@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from thalweg.errors import Interrupted
+
 # Each is the first paragraph of the command's own help.
 SUMMARIES: Mapping[str, str] = {
     "run": "Run an application and show its progress. Ctrl-C stops it after the current epoch, a second Ctrl-C "
@@ -35,6 +37,14 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed if name is None else loaded(name), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:  # typer would exit silently
+            name = ctx.invoked_subcommand
+            found = f"Ctrl-C during `thalweg {name}`" if name else "Ctrl-C before the command was loaded"
+            raise Interrupted(found) from error
 
 
 def list_commands(group: typer.Typer) -> None:

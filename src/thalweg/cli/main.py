@@ -7,7 +7,7 @@ import sys
 from thalweg.cli.lazy_commands import LazyCommands, list_commands, new_typer
 from thalweg.cli.print_errors import WrongCommandLine, show_error, shown_warnings, usage_error
 from thalweg.cli.terminal import err, notes
-from thalweg.errors import ThalwegError, not_enough_memory
+from thalweg.errors import ThalwegError, internal_error, not_enough_memory
 
 cli = new_typer(
     cls=LazyCommands,
@@ -36,6 +36,10 @@ def main() -> None:
             if "--debug" in sys.argv:
                 raise
             show_error(err, not_enough_memory(error))
+        except Exception as error:
+            if "--debug" in sys.argv:
+                raise
+            show_error(err, internal_error(error))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -29,6 +29,8 @@ def iterable(items: Annotated[Iterable[Any] | Callable[[], Iterable[Any]], CHECK
     good = isinstance(items, Iterable) or (callable(items) and takes(items, []))
     require(good, "iterable: not an iterable", "an iterable, or a function that returns one", items)
     require(not isinstance(items, set | frozenset), "iterable: a set has no order", "a list, or sorted(…)", items)
+    single = isinstance(items, str | bytes | Mapping)  # its characters or keys are not tuples
+    require(not single, "iterable: not a list of tuples", "a list of dicts or tuples", items)
     freezer = Freezer(call_place(user_frame()), copies=False)
     return Items(list(items) if type(items) is list else freezer.freeze(items))
 

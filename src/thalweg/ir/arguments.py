@@ -104,7 +104,13 @@ def bound_arguments(
     try:
         return signature.bind(*arguments, **named)
     except TypeError as error:
-        raise GraphError(f"{label}: {error}", where=_place(), expected=f"{label}({_shown(signature)})") from None
+        expected = f"{label}({_shown(signature)})"
+        raise GraphError(
+            f"{label}: {error}",
+            where=_place(),
+            expected=expected,
+            hint="arguments after * are given by name" if "*, " in expected and "positional" in str(error) else None,
+        ) from None
 
 
 def _fields_in_the_way(
@@ -138,8 +144,10 @@ def _written(signature: inspect.Signature) -> list[inspect.Parameter]:
 
 def _shown(signature: inspect.Signature) -> str:
     """The parameters as a user would write them."""
-    texts = []
+    texts: list[str] = []
     for parameter in _written(signature):
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in texts):
+            texts.append("*")
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" * (parameter.kind is parameter.VAR_KEYWORD)
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
         texts.append(f"{star}{parameter.name}{default}")
@@ -184,6 +192,9 @@ _SCALARS: Mapping[Any, str] = {
     dt.timedelta: "a timedelta",
     NoneType: "None",
 }
+
+
+_CLASSES = {"AggregateExpr": "an aggregate", "Tuple": "a tw.Tuple"}
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -269,4 +280,4 @@ def words(kind: Any) -> str:
         return f"({', '.join(map(words, inner))})"
     if origin in (list, tuple, Iterable, Sequence):
         return f"a list of {words(inner[0]).removeprefix('a ').removeprefix('an ')}"
-    return "a value" if kind in (Any, object) else f"a {kind.__name__}"
+    return "a value" if kind in (Any, object) else _CLASSES.get(kind.__name__, f"a {kind.__name__}")

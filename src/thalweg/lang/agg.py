@@ -12,7 +12,23 @@ from thalweg.library.folds import CONSTRUCTORS
 
 globals().update(CONSTRUCTORS)
 
+# What SQL and other libraries call them.
+_ELSEWHERE = {
+    "average": "mean",
+    "avg": "mean",
+    "count_distinct": "distinct",
+    "len": "count",
+    "list": "collect",
+    "nunique": "distinct",
+    "percentile": "quantile",
+    "size": "count",
+    "stddev": "std",
+    "stdev": "std",
+    "total": "sum",
+    "var": "variance",
+}
+
 
 def __getattr__(name: str) -> object:
-    hint = did_you_mean(name, CONSTRUCTORS)
+    hint = f"did you mean `{_ELSEWHERE[name]}`?" if name in _ELSEWHERE else did_you_mean(name, CONSTRUCTORS)
     raise AttributeError(f"thalweg.agg has no aggregate {name!r}" + (f": {hint}" if hint else ""))

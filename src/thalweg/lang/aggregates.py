@@ -124,9 +124,9 @@ class FoldTable:
         return read_function(argument, self.input_type, self.where, self.freezer)
 
     def _type(self, of: FoldTerm, function: Function | None, picked: Function | None) -> AttributeType:
-        argument = None if function is None else self._readable(of.kind, function)
+        argument = None if function is None else self._readable(of.word or of.kind, function)
         if argument is not None:
-            self._check_type(of.kind, argument)
+            self._check_type(of, argument)
         call = FoldCall(
             argument,
             None if picked is None else self._readable(of.kind, picked),
@@ -150,9 +150,9 @@ class FoldTable:
             )
         return function.expr.type
 
-    def _check_type(self, kind: str, value: AttributeType) -> None:
+    def _check_type(self, of: FoldTerm, value: AttributeType) -> None:
         """Reject values that the fold does not accept."""
-        takes = FOLDS[kind].takes
+        takes, kind = FOLDS[of.kind].takes, of.word or of.kind
         if takes is None or value in takes:
             return
         hint = "`1 if t.flag else 0` counts a flag" if value is BOOL else missing_hint(value)

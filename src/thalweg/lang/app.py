@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from thalweg.endpoints.files import exported
 from thalweg.endpoints.kafka import Kafka, through
-from thalweg.errors import GraphError, described, shown
+from thalweg.errors import GraphError, described
 from thalweg.ir import operators as ops
 from thalweg.ir.arguments import checked
-from thalweg.ir.endpoints import Decoding, SourceEndpoint
+from thalweg.ir.endpoints import Decoding, Endpoint, SourceEndpoint
 from thalweg.ir.frozen_code import complete
 from thalweg.ir.graph import LogicalGraph, beside
 from thalweg.ir.hints import Hint
@@ -74,7 +75,10 @@ class App:
                 "a source needs a tuple type",
                 where=site.where,
                 expected="a subclass of tw.Tuple",
-                found=shown(tuple_type),
+                found=tuple_type.call if isinstance(tuple_type, Endpoint) else described(tuple_type),
+                hint="the endpoint comes first: app.source(tw.files(…), Type)"
+                if isinstance(tuple_type, Endpoint)
+                else None,
             )
         return self._source(site, endpoint, site.declared(tuple_type), names(partition_by))
 
@@ -196,6 +200,20 @@ class Stream:
     beside_late_other: Stream | None = field(default=None, compare=False, repr=False)
     dead_letter_stream: Stream | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        return f"<stream {self.ref} of {self.tuple_type}>"
+
+    if not TYPE_CHECKING:  # otherwise, type checkers would accept every name
+
+        def __getattr__(self, name: str) -> object:
+            tuple_type = self.__dict__.get("tuple_type")  # not there yet while a copy is made
+            if tuple_type is None or tuple_type.get(name) is None:
+                raise AttributeError(f"'Stream' object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(
+                f"{name} is an attribute of the tuples of {self.ref}, not of the stream: use it in a function, "
+                f"lambda t: t.{name}, or by name, {name!r}"
+            )
+
     def _site(self, kind: str, name: str | None) -> OperatorSite:
         return OperatorSite(self.app, kind, name)
 
@@ -282,7 +300,9 @@ class Stream:
 
     def _same_app(self, other: Stream, site: OperatorSite) -> None:
         if not isinstance(other, Stream):
-            raise GraphError("not a stream", where=site.where, expected="a stream", found=described(other))
+            streams = isinstance(other, list | tuple) and all(isinstance(one, Stream) for one in other)
+            hint = "pass the streams one by one, or with a star: *streams" if streams else None
+            raise GraphError("not a stream", where=site.where, expected="a stream", found=described(other), hint=hint)
         if other.app is not self.app:
             raise GraphError(
                 "streams of different applications cannot be combined",

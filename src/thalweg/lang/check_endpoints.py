@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.errors import GraphError, Where
+from thalweg.errors import GraphError, Where, described
 from thalweg.ir.endpoints import Endpoint, SinkEndpoint, SourceEndpoint, Target, known
 from thalweg.ir.graph import LogicalGraph
 from thalweg.ir.types import TupleType
@@ -15,8 +15,8 @@ def check_source(endpoint: SourceEndpoint, tuple_type: TupleType, where: Where) 
             "not a source",
             where=where,
             expected=" or ".join(known(SourceEndpoint)),
-            found=call or repr(endpoint),
-            hint=f"{call} is a sink: stream.sink({call})" if call else None,
+            found=call or described(endpoint),
+            hint=f"{call} is a sink: stream.sink({call})" if call else _uncalled(endpoint),
         )
     endpoint.check_source(tuple_type, where)
 
@@ -28,10 +28,16 @@ def check_sink(endpoint: SinkEndpoint, tuple_type: TupleType, where: Where) -> N
             "not a sink",
             where=where,
             expected=" or ".join(known(SinkEndpoint)),
-            found=call or repr(endpoint),
-            hint=f"{call} is a source: app.source({call}, Type)" if call else None,
+            found=call or described(endpoint),
+            hint=f"{call} is a source: app.source({call}, Type)" if call else _uncalled(endpoint),
         )
     endpoint.check_sink(tuple_type, where)
+
+
+def _uncalled(endpoint: object) -> str | None:
+    """A hint for `tw.files` in place of `tw.files(…)`."""
+    module, name = getattr(endpoint, "__module__", ""), getattr(endpoint, "__name__", "")
+    return f"call it: tw.{name}(…)" if callable(endpoint) and str(module).startswith("thalweg.endpoints.") else None
 
 
 def check_targets(graph: LogicalGraph) -> None:

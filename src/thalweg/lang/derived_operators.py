@@ -111,7 +111,7 @@ def skyline(
     """The tuples of each window that no other dominates: at least as good in all of these attributes, better in one."""
     site = stream._site("skyline", name)
     signs = [(n, 1) for n in names(most)] + [(n, -1) for n in names(least)]
-    _attributes(stream, [n for n, _ in signs], site, "skyline")
+    _attributes(stream, [n for n, _ in signs], site, "skyline")  # none in both, which would contradict each other
     for attribute, _ in signs:
         if (kind := stream.tuple_type.get(attribute)) not in (INT, FLOAT):
             raise GraphError(
@@ -248,11 +248,8 @@ def lookup(
                 expected=str(right),
                 found=described(row),
             )
-        try:
-            own = b"".join([canonical(conform(getattr(row, n), right.kind(n))) for n in key])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise GraphError(f"lookup: a bad key in the table: {error}", where=site.where, found=shown(row)) from None
-        rows.setdefault(own, []).append({n: getattr(row, n) for n in added})
+        own = b"".join([canonical(_of_table(row, n, right, site)) for n in key])
+        rows.setdefault(own, []).append({n: _of_table(row, n, right, site) for n in added})
     logic, freezer = Lookup(), site.freezer
     held = freezer.copied(rows, "the table"), stream.tuple_type.names, freezer.copied(missing, "missing")
     logic.config = LookupConfig(key, *held)
@@ -426,6 +423,16 @@ def joined_type(
 
 
 _AN_OPERATOR = "an instance of a subclass of tw.Operator"
+
+
+def _of_table(row: Tuple, name: str, row_type: TupleType, site: Any) -> Any:
+    """An attribute of a row of a lookup's table, as its declared type."""
+    try:
+        return conform(getattr(row, name), row_type.kind(name))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise GraphError(
+            f"lookup: a bad {name} in the table: {error}", where=site.where, expected=str(row_type), found=shown(row)
+        ) from None
 
 
 def _check_missing(missing: Mapping[str, Any], added: list[str], row: TupleType, site: Any) -> None:

@@ -126,7 +126,7 @@ def join(
             found=described(window if not isinstance(window, Last | Within) else mine),
         )
     key = names([*on]) if isinstance(on, Mapping) else names(on)
-    theirs = names([*on.values()]) if isinstance(on, Mapping) else key
+    theirs = tuple(name for one in on.values() for name in names([one])) if isinstance(on, Mapping) else key
     if not key and where is None and band is None:
         raise GraphError("a join needs a key", where=site.where, expected='on="attribute", band=… or where=…')
     self._check_attributes(key, site)

@@ -49,7 +49,20 @@ def names(by: Names) -> tuple[str, ...]:
                 found=described(name),
                 hint="compute the value in a .map() first" if callable(name) else None,
             )
+    _check_distinct(found)
     return found
+
+
+def _check_distinct(attributes: tuple[str, ...]) -> None:
+    """Refuse an attribute that is given twice: the second one has no effect, or contradicts the first."""
+    for number, name in enumerate(attributes):
+        if name in attributes[:number]:
+            raise GraphError(
+                f"the attribute {name} is given twice",
+                where=call_place(user_frame()),
+                expected="different attributes",
+                found=", ".join(attributes),
+            )
 
 
 def _placed(constructor: Callable[P, W]) -> Callable[P, W]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from thalweg.errors import GraphError
@@ -63,6 +63,10 @@ class FoldTerm(AggregateExpr):
     parameter: float | None = None
     function: Callable[[list[Any]], Any] | None = None
     type: Any = None
+    word: str = field(default="", compare=False)  # what the user wrote, if that is not the kind
+
+    def __repr__(self) -> str:
+        return f"agg.{self.word or self.kind}({'' if self.argument is None else '…'})"
 
     def __post_init__(self) -> None:
         """Freeze its functions now: terms may be made in a loop before they are passed to an operator."""

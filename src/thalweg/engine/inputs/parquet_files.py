@@ -96,7 +96,10 @@ def _bounds(
         if statistics is None or not statistics.has_null_count or statistics.null_count:
             return None
         if statistics.has_min_max:
-            found[name] = statistics.min, statistics.max
+            try:
+                found[name] = statistics.min, statistics.max
+            except UnicodeDecodeError:  # an invalid row, or a bound that its writer shortened
+                return None
     return found
 
 

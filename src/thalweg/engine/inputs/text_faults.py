@@ -32,6 +32,12 @@ _COMPRESSED = {
     b"(\xb5/\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
+_OTHER_FORMATS = {
+    b"PAR1": ("a Parquet file", 'tw.files(…, format="parquet")'),
+    b"ARROW1\0\0": ("an Arrow file", 'tw.files(…, format="arrow")'),
+    b"\xff\xfe": ("text in UTF-16", "convert the file to UTF-8"),
+    b"\xfe\xff": ("text in UTF-16", "convert the file to UTF-8"),
+}
 _SHOWN = 60  # characters of a text in a message
 _ROW_OF_ARROW = re.compile(r"^JSON parse error: |\.? in row \d+$")  # counted from the start of a block
 # Texts that Arrow's CSV reader certainly accepts; it decides about all others itself.
@@ -87,6 +93,9 @@ def text_fault(path: str, format: str, tuple_type: TupleType, live: Container[st
     data = Path(path).read_bytes()
     if (how := next((name for start, name in _COMPRESSED.items() if data.startswith(start)), None)) is not None:
         return Fault(None, "text", f"data compressed with {how}", "decompress the file first")
+    for start, (what, hint) in _OTHER_FORMATS.items():
+        if data.startswith(start):
+            return Fault(None, "text in UTF-8", what, hint)
     if format == "csv":
         return next(csv_faults(data, tuple_type, live), None)
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _TRACEBACK = b"Traceback (most recent call last):"
@@ -20,6 +20,10 @@ _CLOSED = re.compile(
     rb"java\.io\.(EOFException|IOException: (Broken pipe|Connection reset|Stream closed|Socket closed))"
     rb"|java\.net\.SocketException|java\.nio\.channels\.\w*Close\w*Exception"
 )
+# A query's thread that is interrupted by the end of the JVM, as after a SIGTERM: only the causes in its stack trace
+# show that. The driver reports how the query ended.
+_QUERY_TRACE = b'Exception in thread "stream execution thread '
+_STOPPED = re.compile(rb"RpcEnvStoppedException|Shutdown in progress|stopped SparkContext|SparkContext was shut down")
 _CHATTER = (
     b"WARNING: Using incubator modules",
     b"Setting default log level to",
@@ -52,7 +56,7 @@ def _pass_on(reading: int, stderr: int) -> None:
     with open(reading, "rb") as lines:
         traceback: list[bytes] = []
         in_closed = False  # the stack trace of a thread whose connection was closed
-        for line in lines:
+        for line in _without_stopped_queries(lines):
             in_closed = (in_closed and line.startswith(_IN_STACK_TRACE)) or (
                 line.startswith(_STACK_TRACE) and _CLOSED.search(line) is not None
             )
@@ -66,6 +70,23 @@ def _pass_on(reading: int, stderr: int) -> None:
             elif not traceback and line.strip() and not line.startswith((*_CHATTER, _TRACEBACK)):
                 os.write(stderr, line)
             traceback = [line] if line.startswith(_TRACEBACK) else []
+
+
+def _without_stopped_queries(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without the stack traces of queries that ended with the JVM. Such a trace is held until it is complete;
+    all other lines are passed on at once."""
+    trace: list[bytes] = []
+    for line in lines:
+        if trace and line.startswith(_IN_STACK_TRACE):
+            trace.append(line)
+            continue
+        if not _STOPPED.search(b"".join(trace)):
+            yield from trace
+        trace = [line] if line.startswith(_QUERY_TRACE) else []
+        if not trace:
+            yield line
+    if not _STOPPED.search(b"".join(trace)):
+        yield from trace
 
 
 def _is_shutdown(traceback: list[bytes], error: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from thalweg.errors import CheckpointError, warn
+from thalweg.errors import CheckpointError, summary, warn
 from thalweg.ir.bucket_tables import Table, read_table, table_text
 from thalweg.ir.definitions import changes, definitions
 from thalweg.ir.graph import LogicalGraph
@@ -61,17 +61,34 @@ class Manifest:
 
     @staticmethod
     def from_json(data: bytes) -> Manifest:
-        document: dict[str, Any] = json.loads(data)
+        try:
+            document: dict[str, Any] = json.loads(data)
+        except ValueError as error:
+            raise _damaged(str(error)) from None
+        if not isinstance(document, dict):
+            raise _damaged("JSON that is not an object")
         if document.get("version") != MANIFEST_VERSION:
             raise CheckpointError(
                 "this checkpoint was written by a different version of Thalweg",
                 expected=f"manifest version {MANIFEST_VERSION}",
                 found=str(document.get("version")),
             )
-        if document["stages"] is not None:
-            document["stages"] = tuple(tuple(stage) for stage in document["stages"])
-        document["routes"] = {name: tuple(key) for name, key in document["routes"].items()}
-        return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
+        try:
+            if document["stages"] is not None:
+                document["stages"] = tuple(tuple(stage) for stage in document["stages"])
+            document["routes"] = {name: tuple(key) for name, key in document["routes"].items()}
+            return Manifest(**document | {k: tuple(document[k]) for k in ("sources", "labels")})
+        except (AttributeError, KeyError, TypeError) as error:
+            raise _damaged(summary(error)) from None
+
+
+def _damaged(found: str) -> CheckpointError:
+    return CheckpointError(
+        "the manifest of this checkpoint is damaged",
+        expected="manifest.json as Thalweg wrote it",
+        found=found,
+        hint="restore it from a copy, or start over with a new --checkpoint",
+    )
 
 
 def make_manifest(plan: Plan, engine: str, labels: tuple[int, ...]) -> Manifest:

@@ -8,7 +8,7 @@ from thalweg.library.fold_terms import AggregateExpr, Argument, FoldTerm
 
 def mean(argument: Argument) -> AggregateExpr:
     """The sum, as `agg.sum` adds it, divided by the count."""
-    return FoldTerm("sum", argument) / FoldTerm("count", None)
+    return FoldTerm("sum", argument, word="mean") / FoldTerm("count", None)
 
 
 FOLDS = [Composed("mean", mean)]

@@ -23,7 +23,7 @@ def quantile(
 
 def median(argument: Argument) -> AggregateExpr:
     """The quantile for a share of 0.5."""
-    return quantile(argument, 0.5)
+    return FoldTerm("quantile", argument, parameter=0.5, word="median")
 
 
 def _interpolated(values: Sequence[Any], fold: Fold) -> float:
