@@ -128,14 +128,14 @@ def test_no_pickle_inside_the_state_runs_code(checkpoint: Path, tmp_path: Path) 
 
 
 def test_times_with_a_zone_are_plain_data() -> None:
-    """The pickle of a zone calls `getattr`, of which nothing else is done."""
+    """The pickle of a zone calls `getattr`, which finds the method that makes a zone and nothing else."""
     berlin = ZoneInfo("Europe/Berlin")
     again = datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=berlin)
     for value in (berlin, again, again.replace(tzinfo=UTC), again.replace(tzinfo=timezone(timedelta(hours=2)))):
         assert repr(plain_loads(pickle.dumps(value))) == repr(value)
     assert plain_loads(pickle.dumps(again)).utcoffset() == timedelta(hours=1)
-    assert repr(plain_loads(pickle.dumps(datetime.now))) == "getattr(<class 'datetime.datetime'>, 'now')"
-    assert repr(plain_loads(pickle.dumps(ZoneInfo.from_file))).endswith(".ZoneInfo'>, 'from_file')")
+    for method, name in ((datetime.now, "datetime.now"), (ZoneInfo.from_file, "ZoneInfo.from_file")):
+        assert plain_loads(pickle.dumps(method)).__name__ == name
 
 
 def test_objects_of_users_are_shown_by_name(checkpoint: Path) -> None:

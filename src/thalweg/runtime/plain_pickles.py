@@ -81,28 +81,8 @@ class StandIn:
         return f"{type(self).__name__}({', '.join([*map(repr, self.contents), *own])})"
 
 
-def stand_in(name: str, kind: type[StandIn] = StandIn) -> type[StandIn]:
-    return type(name, (kind,), {})
-
-
-class _Zone(StandIn):
-    """`zoneinfo.ZoneInfo`. The pickle of a zone names it only to call its method `_unpickle`."""
-
-
-class _Attribute(StandIn):
-    """`getattr`: the pickle of a zone calls it to find that method. Nothing else is looked up."""
-
-    def __new__(cls, *contents: Any, **options: Any) -> Any:
-        match contents:
-            case (type() as owner, "_unpickle") if issubclass(owner, _Zone):
-                return lambda key, from_cache: zoneinfo.ZoneInfo(key)
-        return super().__new__(cls, *contents, **options)
-
-
-_STAND_INS: Mapping[tuple[str, str], type[StandIn]] = {
-    ("builtins", "getattr"): _Attribute,
-    ("zoneinfo", "ZoneInfo"): _Zone,
-}
+def stand_in(name: str) -> type[StandIn]:
+    return type(name, (StandIn,), {})
 
 
 def _with_zone(kind: type[dt.datetime] | type[dt.time]) -> Callable[..., Any]:
@@ -138,10 +118,12 @@ _MADE: Mapping[tuple[str, str], Callable[..., Any]] = {
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _MADE:
-            return partial(_MADE[module, name])  # a function of its own: a pickle may set the attributes of a function
+            made = partial(_MADE[module, name])  # of its own: a pickle may set the attributes of a function
+            made.__name__ = name  # type: ignore[attr-defined]
+            return made
         found = _PLAIN.get((module, name))
         if found is None:
-            return stand_in(name, _STAND_INS.get((module, name), StandIn))
+            return stand_in(name)
         # A pickle may set attributes of what it names, also of classes: it gets its own of those that could change.
         changeable = isinstance(found, type) and not found.__flags__ & _IMMUTABLE
         return type(name, (found,), {}) if changeable else found
