@@ -128,9 +128,8 @@ def _read_annotations(cls: type[Tuple]) -> TupleType:
             add(name, kind, next(c for c in base.__mro__ if name in inspect.get_annotations(c)))
     for name, hint in _own_hints(cls, frame, where).items():
         add(name, attribute_type(hint, f"attribute {name} of {cls.__name__}", where), cls)
-        if name in vars(cls) and getattr(
-            cls.__init__, "made_by_thalweg", False
-        ):  # neither files nor calls would use it
+        # Neither files nor calls would use a default value.
+        if name in vars(cls) and getattr(cls.__init__, "made_by_thalweg", False):
             raise GraphError(
                 f"attribute {name} of {cls.__name__} has a default value",
                 where=where,
