@@ -219,8 +219,11 @@ def test_rows_that_the_batch_does_not_have_are_searched(rows: list[int]) -> None
 
 
 def test_a_mask_is_not_a_list_of_rows() -> None:
-    with pytest.raises(TypeError, match="a mask has to be converted to indices"):
-        tw.FailedRows([True, False])
+    for mask in ([True, False], np.array([True]), pa.array([False])):
+        with pytest.raises(TypeError, match="a mask has to be converted to indices"):
+            tw.FailedRows(mask)
+    for rows in ([1], np.array([1]), pa.array([1]), {np.int32(1): "why"}):
+        assert tw.FailedRows(rows).inside(2) == [1]
 
 
 def test_rows_named_in_a_batch_that_is_taken_apart() -> None:

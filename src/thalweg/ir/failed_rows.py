@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 
 class FailedRows(Exception):
@@ -20,10 +19,10 @@ class FailedRows(Exception):
         self.reasons = {_index(row): str(why) for row, why in given.items()}
         super().__init__("; ".join(dict.fromkeys(self.reasons.values())))
 
-    def inside(self, rows: int) -> npt.NDArray[np.int64]:
+    def inside(self, rows: int) -> list[int]:
         """The indices in order, or none if one of them is not in a batch of so many rows."""
-        found = np.array(sorted(self.reasons), np.int64)
-        return found if len(found) and found[0] >= 0 and found[-1] < rows else found[:0]
+        found = sorted(self.reasons)
+        return found if found and found[0] >= 0 and found[-1] < rows else []
 
     def by_reason(self) -> Iterator[tuple[list[int], FailedRows]]:
         """The rows of each reason, with the error of a row for which it is the only one of its batch."""
@@ -34,9 +33,12 @@ class FailedRows(Exception):
             yield found, FailedRows({0: reason}).with_traceback(self.__traceback__)
 
 
-def _index(row: object) -> int:
-    """Also of an Arrow scalar."""
+def _index(row: Any) -> int:
+    """Also of a scalar of Arrow or numpy."""
     value = row.as_py() if hasattr(row, "as_py") else row
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"expected the index of a row, found {value!r}: a mask has to be converted to indices")
-    return int(value)
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:  # numpy's bools are among these
+        pass
+    raise TypeError(f"expected the index of a row, found {value!r}: a mask has to be converted to indices")

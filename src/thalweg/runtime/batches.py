@@ -63,7 +63,7 @@ class Slices:
 
     def split(self, rows: Array, error: BaseException) -> None:
         """Process the rows that do not fail, of a slice with which the function raised an error."""
-        if isinstance(error, FailedRows) and len(named := error.inside(len(rows))):
+        if isinstance(error, FailedRows) and (named := error.inside(len(rows))):
             self._without(rows, named, error)
         elif len(rows) > 1:
             self._halve(rows)
@@ -74,10 +74,10 @@ class Slices:
         if not self._ended:
             self._ended = not self.failed(rows.tolist(), error)
 
-    def _without(self, rows: Array, named: Array, error: FailedRows) -> None:
+    def _without(self, rows: Array, named: list[int], error: FailedRows) -> None:
         """Process the rows that the function has not named. Those before the first one come first: if one of them
         fails, too, it is the first failure."""
-        first = int(named[0])
+        first = named[0]
         self._call(rows[:first])
         for indices, reason in error.by_reason():
             self._failed(rows[indices], reason)
