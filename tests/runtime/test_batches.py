@@ -219,10 +219,12 @@ def test_rows_that_the_batch_does_not_have_are_searched(rows: list[int]) -> None
 
 
 def test_a_mask_is_not_a_list_of_rows() -> None:
-    for mask in ([True, False], np.array([True]), pa.array([False])):
+    masks: list[Any] = [[True, False], np.array([True]), pa.array([False])]
+    for mask in masks:
         with pytest.raises(TypeError, match="a mask has to be converted to indices"):
             tw.FailedRows(mask)
-    for rows in ([1], np.array([1]), pa.array([1]), {np.int32(1): "why"}):
+    given: list[Any] = [[1], np.array([1]), pa.array([1]), {np.int32(1): "why"}]
+    for rows in given:
         assert tw.FailedRows(rows).inside(2) == [1]
 
 
