@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -102,12 +104,22 @@ def forms(word: str) -> set[bytes]:
 def left_by(*folders: Path) -> dict[str, bytes]:
     """The files of these folders, and what is in the archives among them."""
     found: dict[str, bytes] = {}
-    for file in (f for folder in folders for f in sorted(folder.rglob("*")) if f.is_file()):
-        found[str(file)] = file.read_bytes()
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
+    for file, data in (each for folder in folders for each in contents(folder)):
+        found[str(file)] = data
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 found |= {f"{file}/{name}": archive.read(name) for name in archive.namelist()}
     return found
+
+
+def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """The files of a folder. Spark may remove files and folders meanwhile, which `Path.rglob` reports as an error."""
+    for at, folders, names in os.walk(folder):
+        folders.sort()
+        for file in (Path(at, name) for name in sorted(names)):
+            with suppress(FileNotFoundError):
+                if file.is_file():
+                    yield file, file.read_bytes()
 
 
 def with_word(found: Mapping[str, bytes], word: str = WORD) -> list[str]:

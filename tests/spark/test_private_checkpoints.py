@@ -22,6 +22,7 @@ import thalweg as tw
 from tests.small import THALWEG
 from tests.spark.processes import Run, session_members
 from tests.tcp import free_port
+from tests.traces import contents
 from thalweg.cli.main import cli
 from thalweg.engine.core.run import RunOptions
 from thalweg.engine.spark.run import run_spark
@@ -65,13 +66,8 @@ def reachable(path: Path) -> bool:
     return bool(path.stat().st_mode & 0o077) and all(folder.stat().st_mode & 0o011 for folder in path.parents)
 
 
-def files_with(word: bytes, folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        try:
-            if file.is_file() and word in file.read_bytes():
-                yield file
-        except FileNotFoundError:  # Spark removed it
-            continue
+def files_with(word: bytes, folder: Path) -> list[Path]:
+    return [file for file, data in contents(folder) if word in data]
 
 
 class Stop(Exception):
@@ -244,7 +240,7 @@ def test_a_secret_in_errors_and_dead_letters_is_in_no_file(
         assert failure.value.found == "Row(i=10, k='1')"
     else:
         run()
-        assert list(files_with(b"ValueError: *** [***]", tmp_path))
+        assert files_with(b"ValueError: *** [***]", tmp_path)
     printed = capfd.readouterr()
     assert SECRET not in printed.out + printed.err
     forms = [SECRET.encode(), *(base64.b64encode(SECRET.encode()[skip:])[4:-4] for skip in range(3))]
