@@ -13,6 +13,7 @@ import thalweg as tw
 from tests.properties.check import count_difference, difference, run_local, run_reference
 from tests.properties.strategies import cut_all
 from thalweg import agg, window
+from thalweg.errors import GraphError
 from thalweg.optimize.passes import make_plan
 
 
@@ -129,9 +130,11 @@ def test_a_merge_continues_without_incomparable_tuples() -> None:
 
 
 def test_a_lookup() -> None:
-    found = answer(lambda s: s.lookup(NAMES, Name, on="n", on_error="dead_letter"))
-    assert found["out"] == [(0, "zero"), (2, "two")]
-    assert found["letters"] == [("Number(n=1)",)]
+    """Its table is checked when the graph is built, so no tuple can fail."""
+    with pytest.raises(GraphError, match=r"lookup: a bad name in the table: expected str, found int \(1\)"):
+        answer(lambda s: s.lookup(NAMES, Name, on="n"))
+    with pytest.raises(GraphError, match="lookup has no argument on_error"):
+        answer(lambda s: s.lookup([], Name, on="n", on_error="skip"))
 
 
 @pytest.mark.parametrize("how", [{"buffer": 20}, {"window": window.tumbling(count=20)}], ids=["buffer", "window"])

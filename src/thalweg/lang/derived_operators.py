@@ -214,7 +214,6 @@ def lookup(
     *,
     on: Names,
     missing: Mapping[str, Any] | None = None,
-    on_error: Policy = "fail",
     name: str | None = None,
 ) -> Stream:
     """Join each tuple with the rows of a fixed table that have its key. A tuple without such a row is dropped, or gets
@@ -253,7 +252,7 @@ def lookup(
     logic, freezer = Lookup(), site.freezer
     held = freezer.copied(rows, "the table"), stream.tuple_type.names, freezer.copied(missing, "missing")
     logic.config = LookupConfig(key, *held)
-    return site.process("lookup", logic, [stream], by=None, outputs=[output], on_error=on_error)[0]
+    return site.process("lookup", logic, [stream], by=None, outputs=[output])[0]
 
 
 @checked
