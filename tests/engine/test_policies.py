@@ -134,7 +134,7 @@ def test_a_lookup() -> None:
     with pytest.raises(GraphError, match=r"lookup: a bad name in the table: expected str, found int \(1\)"):
         answer(lambda s: s.lookup(NAMES, Name, on="n"))
     with pytest.raises(GraphError, match="lookup has no argument on_error"):
-        answer(lambda s: s.lookup([], Name, on="n", on_error="skip"))
+        answer(lambda s: s.lookup([], Name, on="n", on_error="skip"))  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("how", [{"buffer": 20}, {"window": window.tumbling(count=20)}], ids=["buffer", "window"])
