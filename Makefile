@@ -106,6 +106,7 @@ bench-kernels: setup
 	$(BIN)/python benchmarks/kernels/bench.py
 	$(BIN)/python benchmarks/kernels/functions.py
 	$(BIN)/python benchmarks/kernels/sliding.py
+	$(BIN)/python benchmarks/kernels/event_time.py
 	$(BIN)/python benchmarks/kernels/brackets.py
 	$(BIN)/python benchmarks/kernels/marks.py
 

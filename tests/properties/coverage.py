@@ -22,19 +22,23 @@ from thalweg.ir.origins import origin_parts
 from thalweg.ir.times import from_time
 from thalweg.library import window_aggregate
 from thalweg.library.arrival import in_order
-from thalweg.library.fold_spec import WholeWindow
+from thalweg.library.fold_spec import WholeWindow, WindowBound
 from thalweg.library.folds import FOLDS
 from thalweg.library.multi_port import LeastTime
 from thalweg.library.select import Code, Dedup
 from thalweg.library.sorting import SortBy, SortedBuffer, TopK
 from thalweg.library.windows import WINDOWS
 from thalweg.runtime import aggregate
+from thalweg.runtime import pane_folds as folds_of_panes
 from thalweg.runtime.failed_tuples import FailedTuples
 from thalweg.runtime.logic_operator import ProcessRun
+from thalweg.runtime.pane_folds import pane_folds
 from thalweg.runtime.pe import PE
 from thalweg.runtime.records import ObjectTable
+from thalweg.runtime.window_operators import WindowRun
 
 CODE = ("custom", "operator")
+IN_COLUMNS = [k for k, spec in FOLDS.items() if spec.kernel is not None or isinstance(spec.scalar, WindowBound)]
 seen: Counter[str] = Counter()
 
 MUST_BE_SEEN = (
@@ -71,10 +75,13 @@ MUST_BE_SEEN = (
     *(f"fold {k}" for k, spec in FOLDS.items() if spec.kernel is not None),
     *("fold min of str", "fold max of str"),
     *(
-        f"fold {k} in shared panes"
+        f"fold {k} in shared panes in Python"
         for k, spec in FOLDS.items()
         if spec.by_arrival or isinstance(spec.scalar, WholeWindow)
     ),
+    *(f"fold {k} in{panes} columns" for k in IN_COLUMNS for panes in ("", " shared panes in")),
+    *("late tuples in columns", "a result at a mark that fails"),
+    *("an argument in panes that fails", "marks between tuples", "a mark that is not the first of its position"),
     "shared panes out of order",
     *(f"key {k}" for k in ("", "str", "int", "float", "bool", "str int", "float str bool")),
     *(f"window {kind.__name__}" for kind in WINDOWS),
@@ -123,10 +130,11 @@ def count_case(test: str, prepared: Prepared, outcome: Outcome) -> None:
             seen["a chained window by time"] += getattr(getattr(config, "window", None), "of_ends", False)
             seen["a union of event times"] += isinstance(operator.logic, LeastTime) and len(operator.inputs) > 1
             seen[f"window {type(getattr(config, 'window', None)).__name__}"] += 1
+            how = "Python" if pane_folds(operator) is None else "columns"
             folds = {f"fold {fold.kind} in" for fold in getattr(config, "folds", ())}
-            seen.update(f"{fold} Python" for fold in folds)
+            seen.update(f"{fold} {how}" for fold in folds)
             if getattr(getattr(config, "window", None), "shares_panes", False):
-                seen.update(f"{fold} shared panes" for fold in folds)
+                seen.update(f"{fold} shared panes in {how}" for fold in folds)
             match getattr(config, "function", None):
                 case SortBy(descending=descending):
                     seen["sort mixed" if len({*descending}) > 1 else "sort descending"] += any(descending)
@@ -257,6 +265,26 @@ def watch(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(window_aggregate, "in_order", counted_order)
     patch.setattr(window_aggregate, "from_time", counted_bound)
+    patch.setattr(folds_of_panes, "from_time", counted_bound)
+    add, fail, values = WindowRun._add, WindowRun._fail, WindowRun._values
+
+    def counted_add(self: WindowRun, frame: Any, values: Any, marks: Any, *, ends: bool) -> Any:
+        found = add(self, frame, values, marks, ends=ends)
+        seen["late tuples in columns"] += found[0] is not None
+        places = marks.places(frame, self.width)
+        seen["marks between tuples"] += bool(((places > 0) & (places < len(frame))).any())
+        firsts = frame.position.searchsorted(marks.frame.position) if len(marks) else places
+        seen["a mark that is not the first of its position"] += bool((firsts < places).any())
+        return found
+
+    def counted_values(self: WindowRun, frame: Any) -> Any:
+        found = values(self, frame)
+        seen["an argument in panes that fails"] += len(found[0]) < len(frame)
+        return found
+
+    patch.setattr(WindowRun, "_add", counted_add)
+    patch.setattr(WindowRun, "_values", counted_values)
+    patch.setattr(WindowRun, "_fail", _counted(fail, "a result at a mark that fails"))
 
     chain = PE.chain
 

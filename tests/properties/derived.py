@@ -162,6 +162,17 @@ WIDER: Mapping[str, tuple[agg.AggregateExpr, ...]] = {
     "k": (agg.any("k"), agg.argmin("x", "k")),
     "b": (*folds.aggregates(BOOL).values(), agg.argmax("n", lambda t: t.x > t.y)),
 }
+# Folds whose elements are kept in columns in windows by time.
+IN_COLUMNS: Mapping[str, tuple[agg.AggregateExpr, ...]] = {
+    "i": (agg.count(), agg.sum("n"), agg.min("n"), agg.max("i"), agg.first("i"), agg.last("n")),
+    "n": (agg.first("n"), agg.min("n"), agg.max("n"), agg.count(), agg.last("n")),
+    "x": (agg.sum("x"), agg.min("x"), agg.max("x"), agg.mean("y"), agg.max("y"), agg.first("x"), agg.last("y")),
+    "y": (agg.min("y"), agg.max("x"), agg.sum("y"), agg.first("y"), agg.sum("x") / agg.count()),
+    "s": (agg.first("s"), agg.last("k"), agg.any("s")),
+    "k": (agg.any("k"), agg.first("k")),
+    "b": (agg.first("b"), agg.last("b")),
+}
+IN_COLUMNS_WITH = ("columns", "columns", "columns bounds", "columns end")
 WINDOWS = (
     *("running", "tumbling", "sliding", "tumbling delta", "sliding delta"),
     *("time", "sliding time", "punctuation", "sliding punctuation"),
@@ -261,11 +272,13 @@ def build(name: str, kind: str, arguments: Arguments, inputs: list[tw.Stream]) -
 def _windowed(
     marked: tw.Stream, name: str, over: Any, picks: tuple[tuple[str, int], ...], more: str
 ) -> Iterable[tw.Stream]:
-    """An aggregate. `more`: with lists of values, or with the bounds, or the end, of windows in event time."""
-    fields: dict[str, Any] = {f: WIDER[f][pick] for f, pick in picks}
-    if more == "bounds" and getattr(over, "timed", False):
+    """An aggregate. `more`: of folds in columns; with lists of values, or with the bounds, or the end, of windows in
+    event time."""
+    found = IN_COLUMNS if "columns" in more else WIDER
+    fields: dict[str, Any] = {f: found[f][pick % len(found[f])] for f, pick in picks}
+    if "bounds" in more and getattr(over, "timed", False):
         fields |= {"i": agg.window_start(), "n": agg.window_end() - agg.window_start()}
-    if more == "end" and getattr(over, "timed", False):
+    if "end" in more and getattr(over, "timed", False):
         fields |= {"n": agg.window_end()}  # windows by time that follow are chained: they take `n`
     if more == "collect":
         fields |= {"numbers": agg.collect("n"), "texts": agg.collect(lambda t: t.s + t.k)}
@@ -396,24 +409,28 @@ def remember_and_fail(t: Any, state: dict[str, Any], submit: Callable[..., None]
         raise ValueError(f"no zero among {len(state)}")
 
 
+# Which attribute has the field that fails.
+_FAILING_KERNELS = {
+    **{n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()},
+    **{n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
+}
 _FAILING: Mapping[str, Mapping[str, Any]] = {
     "map": pool.FAILING_MAPS,
     "filter": pool.FAILING_PREDICATES,
     "punctor": pool.FAILING_PREDICATES,
     "flat_map": pool.FAILING_FLAT_MAPS,
     "split": pool.FAILING_SPLITS,
-    # Which attribute has the field that fails: in a kernel, or next to folds without a kernel.
-    "aggregate": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
-    | {n: ("x", a) for n, a in folds.failing_aggregates(FLOAT).items()}
-    | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
-    "kernel": {n: ("x", a) for n, a in pool.FAILING_FLOAT_AGGREGATES.items()}
-    | {n: ("i", a) for n, a in pool.FAILING_INT_AGGREGATES.items()},
+    # Next to folds without a kernel; in a kernel; in windows by time whose folds are kept in columns.
+    "aggregate": _FAILING_KERNELS | {n: ("x", a) for n, a in folds.failing_aggregates(FLOAT).items()},
+    "kernel": _FAILING_KERNELS,
+    "panes": _FAILING_KERNELS,
     "apply": {"no_zeros": no_zeros},
     "join": {"quotient": lambda a, b: a.x / b.rn > 0.25},
     "map_batches": {"no_zeros": batch_without_zeros, "naming_zeros": batch_naming_zeros},
     "custom": {"remember": remember_and_fail},
 }
-_POLICIES = (*_FAILING, *("kernel", "apply", "join", "map_batches", "custom") * 2)
+_POLICIES = (*_FAILING, *["panes"] * 4, *("kernel", "apply", "join", "map_batches", "custom") * 2)
+_WINDOWS_OF = {"kernel": ("running", "tumbling", "sliding", "sliding"), "panes": ("time", "sliding time")}
 
 
 def _with_policy(
@@ -446,7 +463,7 @@ def _with_policy(
             return stream.custom(chosen, Base, by=over[3], state={}, on_error=policy, name=name)
     field, failing = chosen
     others: Mapping[str, agg.AggregateExpr] = (
-        pool.KEY_AGGREGATES if what == "kernel" else {f: WIDER[f][-1] for f in WIDER}
+        pool.KEY_AGGREGATES if what in ("kernel", "panes") else {f: WIDER[f][-1] for f in WIDER}
     )
     fields: dict[str, Any] = {**others, field: failing}
     return _marked(stream, over[0], name).aggregate(_window(*over), on_error=policy, name=name, **fields)
@@ -485,7 +502,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             which = draw(st.sampled_from((*WINDOWS, *["sliding time"] * 3)))  # the window in which order is hardest
             size, step = draw(st.integers(1, 4)), draw(st.integers(1, 3))
             picks = tuple((f, draw(st.integers(0, len(found) - 1))) for f, found in WIDER.items())
-            more = draw(st.sampled_from(("", "", "collect", "bounds", "end")))
+            more = draw(st.sampled_from(("", "", "collect", "bounds", "end", *IN_COLUMNS_WITH)))
             return (which, size, step, by, picks, more), 2 if "time" in which else 1
         case "apply":
             which = draw(st.sampled_from(WINDOWS))
@@ -531,7 +548,7 @@ def draw_arguments(draw: DrawFn, kind: str, *, failing: bool) -> tuple[Arguments
             what = draw(st.sampled_from(_POLICIES))
             function = draw(st.sampled_from(tuple(_FAILING[what])))
             policy = draw(st.sampled_from(("skip", "dead_letter")))
-            windows = ("running", "tumbling", "sliding", "sliding") if what == "kernel" else WINDOWS
+            windows = _WINDOWS_OF.get(what, WINDOWS)
             over = draw(st.sampled_from(windows)), draw(st.integers(1, 4)), draw(st.integers(1, 3)), by
             return (what, function, policy, over), 2 if policy == "dead_letter" else 1
     return (), 1

@@ -516,7 +516,8 @@ def _chained_times(draw: DrawFn, copies: list[int], other: int) -> tuple[list[No
         made.append(Node("union", (first + 1, first + 2)))
         carried = [own, own, copies[other], together]
     source = first + 3
-    for more in ("end", draw(st.sampled_from(("end", "bounds", "collect")))):
+    ends = ("end", "columns end")
+    for more in (draw(st.sampled_from(ends)), draw(st.sampled_from((*ends, "bounds", "columns bounds", "collect")))):
         arguments, _ = derived.draw_arguments(draw, "window", failing=False)
         which = draw(st.sampled_from(("time", "sliding time")))
         made.append(Node("window", (source,), (which, *arguments[1:5], more)))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 
 from thalweg.codegen.expression_code import Writer
 from thalweg.ir.expr import Attr, Expr, Record, live_fields, text
-from thalweg.ir.operators import Aggregate, Operator
+from thalweg.ir.folds import Fold
+from thalweg.ir.operators import Operator
+from thalweg.ir.windows import Window
 
 _RESERVED = {"pe", "turn", "stack", "k", "np", "math", "branches", "by_value", "chains", "AttributeType"}
 
@@ -56,16 +59,16 @@ class Functions:
         lines = [f"    {field!r}: {_column(expr, s)}," for (field, expr), s in zip(fields, sources, strict=True)]
         return self.add(name, [*writer.lines, "return {", *lines, "}"], text(record), operator)
 
-    def arguments(self, name: str, operator: Aggregate) -> str:
+    def arguments(self, name: str, operator: Operator, window: Window, folds: Sequence[Fold]) -> str:
         """The argument of each fold, as a column; None for a fold of the tuples themselves."""
-        exprs = [fold.argument.expr if fold.argument else None for fold in operator.folds]
+        exprs = [fold.argument.expr if fold.argument else None for fold in folds]
         writer = Writer()
         sources = iter(writer.values(expr for expr in exprs if expr is not None and not isinstance(expr, Record)))
         lines = []
-        for fold, expr in zip(operator.folds, exprs, strict=True):
+        for fold, expr in zip(folds, exprs, strict=True):
             assert not isinstance(expr, Record)
             lines.append(f"    {'None' if expr is None else _column(expr, next(sources))},  # {fold.kind}")
-        return self.add(name, [*writer.lines, "return [", *lines, "]"], str(operator.window), operator)
+        return self.add(name, [*writer.lines, "return [", *lines, "]"], str(window), operator)
 
 
 def _column(expr: Expr, source: str) -> str:

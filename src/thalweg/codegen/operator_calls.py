@@ -32,6 +32,7 @@ from thalweg.ir.operators import (
     Split,
     Union,
 )
+from thalweg.runtime.pane_folds import pane_folds
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def _union(operator: Union, at: CallSite, functions: Functions) -> str:
 
 
 def _aggregate(operator: Aggregate, at: CallSite, functions: Functions) -> str:
-    arguments = functions.arguments(f"{at.var}_arguments", operator)
+    arguments = functions.arguments(f"{at.var}_arguments", operator, operator.window, operator.folds)
     fields = functions.record(f"{at.var}_fields", operator.fields, at.live, operator)
     return f"pe.aggregate(turn, {at.name!r}, {at.inputs}, {arguments}, {fields}, {at.live})"
 
@@ -134,6 +135,11 @@ def _punctor(operator: Punctor, at: CallSite, functions: Functions) -> str:
 
 
 def _process(operator: Process, at: CallSite, functions: Functions) -> str:
+    if pane_folds(operator) is not None:
+        config = operator.logic.config
+        arguments = functions.arguments(f"{at.var}_arguments", operator, config.window, config.folds)
+        fields = functions.record(f"{at.var}_fields", config.fields, at.live, operator)
+        return f"pe.event_time_windows(turn, {at.name!r}, {at.lives}, {arguments}, {fields}, {at.inputs})"
     return f"pe.process(turn, {at.name!r}, {at.lives}, {at.inputs})"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from thalweg.errors import InternalError
 from thalweg.ir.folds import Fold
-from thalweg.ir.types import AttributeType
+from thalweg.ir.types import FLOAT, INT, AttributeType
 from thalweg.library.fold_terms import AggregateExpr
 
 Element = Any
@@ -89,6 +89,13 @@ class AccumulateKernel:
 
 
 Kernel = CountKernel | NewestKernel | OldestKernel | AccumulateKernel
+
+
+def has_columns(spec: FoldSpec, fold: Fold) -> bool:
+    """Whether its elements are kept in columns where panes are folded frame by frame (`runtime/pane_folds.py`)."""
+    if isinstance(spec.kernel, AccumulateKernel):
+        return fold.type in (INT, FLOAT)
+    return spec.kernel is not None or isinstance(spec.scalar, WindowBound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,11 +229,9 @@ def emitting(operator: Aggregate, groups: KeyGroups) -> Array | None:
     return None if every == 1 else np.flatnonzero((groups.index + 1) % every == 0)
 
 
-def arguments(operator: Aggregate, row: Any) -> list[Any]:
+def arguments(folds: Sequence[Fold], row: Any) -> list[Any]:
     """The arguments of the folds for one tuple; None for a fold without one."""
-    return [
-        None if fold.argument is None else conform(fold.argument.callable(row), fold.type) for fold in operator.folds
-    ]
+    return [None if fold.argument is None else conform(fold.argument.callable(row), fold.type) for fold in folds]
 
 
 class RowFolds:
@@ -258,7 +256,7 @@ class RowFolds:
 
     def step(self, group: int, row: Any) -> dict[str, Any]:
         """Add one tuple to a group and return the value of each fold. A failed step leaves the state unchanged."""
-        given = arguments(self.operator, row)
+        given = arguments(self.operator.folds, row)
         window, count = self.operator.window, self.counts[group]
         taken = tuple(monoid.start(given[i]) for i, monoid in zip(self.stored, self.monoids, strict=True))
         folded = self._slide(group, taken, window.count) if isinstance(window, Sliding) else self._extend(group, taken)

@@ -107,7 +107,7 @@ class AggregateOperators(RowPath):
             return None
         tuples = rows.rows(frame.take(found.rest), self.program.input_types[operator.name][0])
         values, kept = self._each(
-            turn, operator.name, frame, tuples, lambda row: aggregate.arguments(operator, row), found
+            turn, operator.name, frame, tuples, lambda row: aggregate.arguments(operator.folds, row), found
         )
         by_fold = {str(i): column for i, column in enumerate(found.result) if column is not None}
         of_rest = {i: from_values([v[int(i)] for v in values], operator.folds[int(i)].type) for i in by_fold}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from thalweg.errors import CheckpointError
 from thalweg.runtime.plain_pickles import plain_loads
 from thalweg.runtime.records import StoredEntry
-from thalweg.runtime.state import STATE_VERSION
+from thalweg.runtime.state import RANK, STATE_VERSION
 
 _ARROW, _PICKLE = b"\xff\xff\xff\xff", b"\x80"
 
@@ -68,7 +68,8 @@ class OperatorPart:
         """The keys with their values. `kinds`: the key's attributes and their types."""
         if (table := self.table()) is not None:
             for row in table.to_pylist():
-                yield KeyEntry(readable_key(row.pop("key"), kinds), row)
+                key = readable_key(row.pop("key"), kinds)
+                yield KeyEntry(key, {name: value for name, value in row.items() if not name.startswith(RANK)})
         for entry in self.records() or ():
             match plain_loads(entry.data):
                 case (tuple(values), _, dict(attributes)):

@@ -19,7 +19,6 @@ from thalweg.runtime import batches, join
 from thalweg.runtime import event_time_marks as marks
 from thalweg.runtime import row_functions as rows
 from thalweg.runtime import row_loops as loops
-from thalweg.runtime.aggregate_operator import AggregateOperators
 from thalweg.runtime.columns import Array, Column
 from thalweg.runtime.failed_tuples import record_failure
 from thalweg.runtime.frame import Frame
@@ -33,11 +32,12 @@ from thalweg.runtime.seeded_random import chances
 from thalweg.runtime.senders import sender
 from thalweg.runtime.turn import Turn
 from thalweg.runtime.vectorized import Columns, VectorFunction
+from thalweg.runtime.window_operators import WindowOperators
 
 ChainKernel = Callable[[Columns, int, dict[str, int]], tuple[Array | None, Columns]]
 
 
-class FrameOperators(AggregateOperators):
+class FrameOperators(WindowOperators):
     """A method for each kind of operator, over the frames of one turn. A frame is None when it has no tuple."""
 
     FELL_BACK = object()

@@ -18,7 +18,7 @@ import numpy as np
 from thalweg.ir.times import to_time
 from thalweg.ir.types import INT64_MAX, INT64_MIN, AttributeType
 from thalweg.ir.values import carried
-from thalweg.runtime.columns import from_values
+from thalweg.runtime.columns import Array, Column, from_values, to_list
 from thalweg.runtime.keys import keys_of, stable_hash
 
 LAST_RANK = INT64_MAX  # of a forwarded mark: after everything that the operator emitted because of it
@@ -27,6 +27,17 @@ LAST_RANK = INT64_MAX  # of a forwarded mark: after everything that the operator
 def key_rank(values: Sequence[Any], key_hash: int) -> tuple[int, ...]:
     """The sub-positions of a key; none for the single key of an operator without key attributes."""
     return (*map(_order, values), key_hash) if values else ()
+
+
+def rank_columns(columns: Sequence[Column], hashes: Array) -> list[Array]:
+    """The sub-positions of many keys; `hashes`: of all of them."""
+    return [*map(_orders, columns), hashes] if columns else []
+
+
+def _orders(column: Column) -> Array:
+    if isinstance(column, np.ndarray) and column.dtype in (np.int64, np.bool_):
+        return column.astype(np.int64)
+    return np.array([_order(value) for value in to_list(column)], np.int64)
 
 
 def hash_of(values: Sequence[Any], kinds: Sequence[AttributeType]) -> int:

@@ -45,7 +45,7 @@ def keys_of(columns: Sequence[Column], rows: int) -> Keys:
     for part in parts[1:]:
         pair = pa.array(codes * len(part.distinct) + part.codes).dictionary_encode()
         codes = pair.indices.to_numpy().astype(np.int64)
-    first = _first_rows(codes)
+    first = first_rows(codes)
     return Keys(codes, pa.array([_pack(parts, row) for row in first.tolist()], pa.binary()))
 
 
@@ -76,7 +76,7 @@ def _used(codes: Array, values: pa.Array) -> Keys:
     return Keys(renumbered[codes], values.filter(pa.array(occurs)))
 
 
-def _first_rows(codes: Array) -> Array:
+def first_rows(codes: Array) -> Array:
     first = np.full(int(codes.max(initial=-1)) + 1, len(codes), np.int64)
     np.minimum.at(first, codes, np.arange(len(codes)))
     return first

@@ -22,6 +22,7 @@ from thalweg.runtime.left_folds import ranges
 from thalweg.runtime.objects import from_stored, to_stored
 
 STATE_VERSION = 2
+RANK = "#"  # stored columns with this prefix order keys; no attribute has such a name
 TIMES = -1  # stored next to the buckets: the event time at each operator
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg.ir.completeness import complete
 from thalweg.ir.operators import OPERATORS, Aggregate, Join, Operator, Process
 from thalweg.runtime import aggregate, join
+from thalweg.runtime.pane_folds import Numbers, PaneFold, pane_folds
+from thalweg.runtime.pane_table import PaneTable
 from thalweg.runtime.pe_program import Program
 from thalweg.runtime.pickles import type_table
 from thalweg.runtime.records import ObjectTable
@@ -41,9 +43,20 @@ def _join(program: Program, operator: Join, resources: Resources) -> Callable[[]
 
 
 def _process(program: Program, operator: Process, resources: Resources) -> Callable[[], Stored]:
+    if (folds := pane_folds(operator)) is not None:
+        return _panes(operator, folds)
     inner = () if operator.library is None else operator.library.inner_types  # of the operators in a loop
     types = type_table([*operator.outputs, *inner, *program.input_types[operator.name]])
     return lambda: ObjectTable(operator, types, resources.of(operator))
+
+
+def _panes(operator: Process, folds: Sequence[PaneFold]) -> Callable[[], Stored]:
+    numbered = operator.logic.config.window.shares_panes
+    columns = {name: column for fold in folds for name, column in fold.blank.items()}
+    if numbered:
+        columns |= Numbers.blank
+    ranks = len(operator.key) + 1 if operator.key else 0
+    return lambda: PaneTable(columns, ranks, numbered=numbered)
 
 
 # For all kinds that can have a key. A missing one fails at import, with its name.

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 from thalweg.ir.times import to_time
 from thalweg.ir.windows import EVENT_TIME, Window
+from thalweg.library.fold_spec import has_columns
+from thalweg.library.folds import FOLDS
 from thalweg.library.older_panes import upgraded
 from thalweg.library.window_aggregate import Applied, Pane, WindowAggregate
 from thalweg.library.window_arguments import Duration, bad, stretch
@@ -41,6 +43,14 @@ class EventTimeAggregate(WindowAggregate):
     def due(self) -> int | None:
         """The end of the next window that has tuples."""
         return self._next_end(next(iter(self.panes))) if self.panes else None
+
+    def settings(self) -> str:
+        return f"{'columns ' if self.in_columns else ''}{super().settings()}"
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether a PE runs it frame by frame (`runtime/window_operators.py`), with its state in columns."""
+        return all(has_columns(FOLDS[fold.kind], fold) for fold in self.config.folds)
 
     def _pane_size(self) -> int:
         window: TimeWindow = self.config.window
@@ -105,6 +115,8 @@ class EventTimeAggregate(WindowAggregate):
 
 class EventTimeApply(Applied, EventTimeAggregate):
     """A function of the tuples of windows in event time."""
+
+    in_columns = False
 
 
 @dataclass(frozen=True, slots=True)
