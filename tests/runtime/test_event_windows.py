@@ -37,6 +37,12 @@ class Stamped(tw.Tuple):
     k: str
 
 
+class Counted(tw.Tuple):
+    at: datetime
+    k: str
+    i: int
+
+
 HUGE = 2**62
 FLOATS = (0.1, 0.2, 1e16, -1e16, 0.0, -0.0, float("nan"), float("inf"), 5e-324)
 WINDOWS = {
@@ -190,6 +196,37 @@ def test_extreme_times(used: list[str]) -> None:
     times = [-(2**63), -(2**62), 0, 5, 2**62 - 100, 2**62, 2**63 - 100]
     app = app_of(window.tumbling(time=10), {"n": agg.count()}, lateness=0)
     testing.assert_plan_invariant(app, {"ticks": [Tick(t, "a", 0, 0.0, 0) for t in times]})
+
+
+def test_large_times(used: list[str]) -> None:
+    """Windows that just fit into 64 bits."""
+    for over, times in (
+        (window.tumbling(time=10), (2**63 - 60, 2**63 - 30)),
+        (window.tumbling(time=2**60), (5, 2**62 + 2**61)),
+        (window.sliding(time=2**60, slide=2**59), (-(2**61), 2**60, 2**62)),
+    ):
+        app = app_of(over, {"n": agg.count(), "end": agg.window_end()}, lateness=0)
+        testing.assert_plan_invariant(app, {"ticks": [Tick(t, "a", 0, 0.0, 0) for t in times]})
+
+
+@pytest.mark.parametrize("on_error", ["fail", "skip", "dead_letter"])
+def test_results_that_only_python_computes(on_error: str, used: list[str]) -> None:
+    """Beyond 2**53, numpy divides other numbers than Python."""
+    app = app_of(window.tumbling(time=10, by="k"), {"k": agg.any("k"), "mean": agg.mean("i")}, on_error)
+    testing.assert_plan_invariant(app, {"ticks": ticks(60, ints=(2**53 + 1, 1))})
+
+
+def test_bounds_are_computed_after_the_other_folds(used: list[str]) -> None:
+    app = tw.App("stamped")
+    source = app.source(tw.files("stamps"), Counted, name="stamps").event_time("at")
+    over = window.sliding(time=timedelta(hours=1), slide=timedelta(minutes=20), by="k")
+    made = {"end": agg.window_end(), "sum": agg.sum("i")}
+    results = source.aggregate(over, made, on_error="dead_letter", name="windows")
+    results.sink(tw.collect(), name="out")
+    results.dead_letters.sink(tw.collect(), name="letters")
+    start = datetime(9999, 12, 31, 23, 10)
+    rows = [Counted(start + timedelta(minutes=minute), "a", HUGE) for minute in (0, 20, 40, 45)]
+    testing.assert_plan_invariant(app, {"stamps": rows})
 
 
 def test_a_table_is_stored_by_bucket() -> None:

@@ -177,9 +177,11 @@ class WindowRun:
 
     def _times(self, frame: Frame) -> Array:
         """Of ints at the ends of 64 bits, whose windows would exceed them, the nearest whose windows do not."""
-        times = time_values(frame.columns[self.window.on])
-        margin = 2 * (self.window.size + self.window.step)
-        return np.clip(times, INT64_MIN + margin, INT64_MAX - margin) - self.window.of_ends
+        window = self.window
+        times = time_values(frame.columns[window.on])
+        least = INT64_MIN + window.size + window.step + 1
+        greatest = (INT64_MAX - 1 - window.size) // window.step * window.step + window.step - 1
+        return np.clip(times, least + window.of_ends, greatest + window.of_ends) - window.of_ends
 
     def _zones(self, frame: Frame) -> Column:
         return objects([getattr(value, "tzinfo", None) for value in to_list(frame.columns[self.window.on])])
@@ -216,10 +218,15 @@ class WindowRun:
         order = np.lexsort((*reversed(ranks), windows.ends, closed.marks))
         folded: dict[str, Column] = {}
         errors: dict[int, BaseException] = {}
+        of_bounds: dict[int, BaseException] = {}  # which are computed after all other folds
         for index, fold in enumerate(self.folds):
             column, failed = fold.results(windows)
             folded[fold_name(index)] = take(column, order)
-            errors = failed | errors
+            if isinstance(fold, Bound):
+                of_bounds = failed | of_bounds
+            else:
+                errors = failed | errors
+        errors = of_bounds | errors
         keys, marks, ends = closed.keys[order], closed.marks[order], windows.ends[order]
         at = self._ranked(places.take(marks), [ends, *(rank[order] for rank in ranks)])
         found = vectorized(self.fields, at.with_columns(folded), one_for_all=False)
@@ -260,6 +267,8 @@ class WindowRun:
 
     def _fail(self, events: Sequence[tuple[Frame, int, BaseException]]) -> None:
         """Apply the operator's policy to keys that fail at a mark: the place of their result, the time, the error."""
+        if not events:  # Python could compute all that the kernel had left
+            return
         operator = self.operator
         if operator.on_error == "skip":
             self.turn.output.counts.skip(operator.name, len(events))
