@@ -11,6 +11,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,21 +185,22 @@ def test_the_web_interface_is_on_this_machine_only(tmp_path: Path) -> None:
 
 
 def listening(pid: int) -> Iterator[str]:
-    """The addresses at which a process accepts connections."""
-    held = {os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
-    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            (
-                _,
-                local,
-                _,
-                state,
-                *_,
-            ) = fields = line.split()
-            if state == "0A" and f"socket:[{fields[9]}]" in held:
-                words = bytes.fromhex(local.partition(":")[0])
-                packed = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
-                yield socket.inet_ntop(family, packed).removeprefix("::ffff:")
+    """The addresses at which a process accepts connections; none if it has ended."""
+    held: set[str] = set()
+    lines: list[tuple[socket.AddressFamily, str]] = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # it was closed meanwhile
+                held.add(os.readlink(fd))
+        for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+            lines += [(family, line) for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    for family, line in lines:
+        fields = line.split()
+        local, state = fields[1], fields[3]
+        if state == "0A" and f"socket:[{fields[9]}]" in held:
+            words = bytes.fromhex(local.partition(":")[0])
+            packed = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+            yield socket.inet_ntop(family, packed).removeprefix("::ffff:")
 
 
 SECRET = "guarded-horse-and-cart"
